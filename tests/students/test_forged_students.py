@@ -208,7 +208,7 @@ def reopened(path: Path, student: object) -> object:
         (SVC(), "_n_support", np.array([70, -10], dtype=np.int32)),
         (SVC(), "_probA", np.zeros(1)),
     ],
-    ids=str,
+    ids=["features", "no tree", "labels", "records", "kernel", "counts", "probabilities"],
 )
 def test_parts_that_do_not_fit_each_other_are_refused(student, name, value, tmp_path):
     setattr(student.fit(X, Y), name, value)
