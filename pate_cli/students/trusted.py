@@ -70,15 +70,17 @@ _OTHERS = (
     *("numpy." + name for name in ("bool_", "float32", "float64", "int32", "int64", "ndarray", "str_")),
     "numpy.random.mtrand.RandomState",
     "scipy.sparse._csr.csr_matrix",
+    "sklearn.tree._tree.Tree",
+)
+_LOSSES = (
     "sklearn._loss._loss.CyHalfBinomialLoss",
     "sklearn.linear_model._sgd_fast.Hinge",
     "sklearn.linear_model._sgd_fast.ModifiedHuber",
     "sklearn.linear_model._sgd_fast.SquaredHinge",
-    "sklearn.tree._tree.Tree",
 )
 
 WRITTEN = frozenset(
-    (*("pate_cli." + name for name in _OURS), *("sklearn." + name for name in _SKLEARN), *_OTHERS)
+    (*("pate_cli." + name for name in _OURS), *("sklearn." + name for name in _SKLEARN), *_OTHERS, *_LOSSES)
 )
 """Qualified names of the types that `pate` writes."""
 
@@ -86,7 +88,7 @@ _LOADERS = (
     *("DictNode", "JsonNode", "ListNode", "LossNode", "NdArrayNode", "ObjectNode", "RandomStateNode"),
     *("SliceNode", "SparseMatrixNode", "TreeNode", "TupleNode", "TypeNode"),
 )
-"""Loaders of skops for what `pate` writes; others call functions and methods, or classes with arguments."""
+"""Loaders of skops for what `pate` writes; others call functions and methods."""
 
 _MOST_BYTES = 2**31
 
@@ -103,8 +105,9 @@ def foreign_types(data: bytes, trust: Sequence[str] = ()) -> list[str]:
     def note(node: dict[str, Any]) -> dict[str, Any]:
         """Note the type and the member of the archive that an object of the schema names, if any."""
         if isinstance(node.get("__class__"), str):
-            name = f"{node.get('__module__')}.{node['__class__']}"
-            written = name in WRITTEN and node.get("__loader__") in _LOADERS
+            name, loader = f"{node.get('__module__')}.{node['__class__']}", node.get("__loader__")
+            # the loader of losses calls any class, with arguments from the file
+            written = name in WRITTEN and loader in _LOADERS and (loader == "LossNode") == (name in _LOSSES)
             foreign.update(() if written or name in trust else (name,))
         id, file = node.get("__id__"), node.get("file")
         if isinstance(file, str) and owners.setdefault(file, id) != id:

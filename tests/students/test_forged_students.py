@@ -189,6 +189,16 @@ def test_a_tree_with_another_number_of_nodes_than_it_says(count, predict, tmp_pa
     assert (code, err.count("\n")) == ((0, 0) if count == 10**9 else (2, 1))  # no more than there are
 
 
+def test_no_class_is_called_with_arguments_from_the_file(tmp_path):
+    save(tmp_path / "s", "tree")
+    members = members_of(tmp_path / "s")
+    schema = json.loads(members["schema.json"])
+    schema["content"]["student"]["__loader__"] = "LossNode"
+    (tmp_path / "s").write_bytes(packed(members, **{"schema.json": json.dumps(schema).encode()}))
+    with pytest.raises(DataError, match=r"the type sklearn\.tree\._classes\.DecisionTreeClassifier"):
+        load_student(tmp_path / "s")
+
+
 X, Y = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60) % 2
 
 
