@@ -65,30 +65,31 @@ _SKLEARN = (
     "tree._classes.DecisionTreeClassifier",
     "tree._classes.ExtraTreeClassifier",
 )
-_OTHERS = (
-    *("builtins." + name for name in ("bool", "dict", "float", "int", "list", "slice", "str", "tuple")),
-    *("numpy." + name for name in ("bool_", "float32", "float64", "int32", "int64", "ndarray", "str_")),
-    "numpy.random.mtrand.RandomState",
-    "scipy.sparse._csr.csr_matrix",
-    "sklearn.tree._tree.Tree",
-)
-_LOSSES = (
-    "sklearn._loss._loss.CyHalfBinomialLoss",
-    "sklearn.linear_model._sgd_fast.Hinge",
-    "sklearn.linear_model._sgd_fast.ModifiedHuber",
-    "sklearn.linear_model._sgd_fast.SquaredHinge",
-)
+_SCALARS = ("bool", "bool_", "float32", "float64", "int32", "int64", "str_")
 
-WRITTEN = frozenset(
-    (*("pate_cli." + name for name in _OURS), *("sklearn." + name for name in _SKLEARN), *_OTHERS, *_LOSSES)
-)
+
+def _names(package: str, names: Sequence[str]) -> frozenset[str]:
+    return frozenset(f"{package}.{name}" for name in names)
+
+
+# each type by the one loader of skops that may restore it: some call the class with arguments from the file
+_BY_LOADER = {
+    "DictNode": _names("builtins", ("dict",)),
+    "JsonNode": _names("builtins", ("str",)),
+    "ListNode": _names("builtins", ("list",)),
+    "LossNode": _names("sklearn._loss._loss", ("CyHalfBinomialLoss",))
+    | _names("sklearn.linear_model._sgd_fast", ("Hinge", "ModifiedHuber", "SquaredHinge")),
+    "NdArrayNode": _names("numpy", ("ndarray", *_SCALARS)),
+    "ObjectNode": _names("pate_cli", _OURS) | _names("sklearn", _SKLEARN),
+    "RandomStateNode": _names("numpy.random.mtrand", ("RandomState",)),
+    "SliceNode": _names("builtins", ("slice",)),
+    "SparseMatrixNode": _names("scipy.sparse._csr", ("csr_matrix",)),
+    "TreeNode": _names("sklearn.tree._tree", ("Tree",)),
+    "TupleNode": _names("builtins", ("tuple",)),
+    "TypeNode": _names("builtins", ("bool", "float", "int", "str")) | _names("numpy", _SCALARS),
+}
+WRITTEN = frozenset[str]().union(*_BY_LOADER.values())
 """Qualified names of the types that `pate` writes."""
-
-_LOADERS = (
-    *("DictNode", "JsonNode", "ListNode", "LossNode", "NdArrayNode", "ObjectNode", "RandomStateNode"),
-    *("SliceNode", "SparseMatrixNode", "TreeNode", "TupleNode", "TypeNode"),
-)
-"""Loaders of skops for what `pate` writes; others call functions and methods."""
 
 _MOST_BYTES = 2**31
 
@@ -104,10 +105,9 @@ def foreign_types(data: bytes, trust: Sequence[str] = ()) -> list[str]:
 
     def note(node: dict[str, Any]) -> dict[str, Any]:
         """Note the type and the member of the archive that an object of the schema names, if any."""
-        if isinstance(node.get("__class__"), str):
-            name, loader = f"{node.get('__module__')}.{node['__class__']}", node.get("__loader__")
-            # the loader of losses calls any class, with arguments from the file
-            written = name in WRITTEN and loader in _LOADERS and (loader == "LossNode") == (name in _LOSSES)
+        if node.keys() & {"__class__", "__module__", "__loader__"}:
+            name = f"{node.get('__module__')}.{node['__class__']}"
+            written = name in _BY_LOADER.get(str(node.get("__loader__")), ())
             foreign.update(() if written or name in trust else (name,))
         id, file = node.get("__id__"), node.get("file")
         if isinstance(file, str) and owners.setdefault(file, id) != id:
