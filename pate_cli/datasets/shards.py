@@ -79,6 +79,11 @@ Opened = tuple[list[LoadedFile], int, Callable[[Path], LoadedFile], int | None]
 index of the first column, where columns have no names."""
 
 
+def _without_records(file: LoadedFile) -> LoadedFile:
+    """A file's labels and checksum alone; its `place` would keep the table that it was read from."""
+    return replace(file, X=None, place=str)
+
+
 def _libsvm(paths: list[Path], public: Path | None, test: Path | None, options: Options) -> Opened:
     """Read all files once, which decides whether indices are counted from 0."""
     measured = [raw_file(public)] if public else []
@@ -90,7 +95,7 @@ def _libsvm(paths: list[Path], public: Path | None, test: Path | None, options: 
         if path is not None:
             file = raw_file(path)
             counts[path], widths[path] = zeros(file), file.X.shape[1]
-            files.append(replace(file, X=None))
+            files.append(_without_records(file))
     from_0 = zero_based(counts)
     n_features = options.n_features or int(with_columns(measured[0], None, from_0).X.shape[1])
     read = partial(load_file, n_features=n_features, from_0=from_0)
@@ -108,9 +113,9 @@ def _parquet(paths: list[Path], target: str | None) -> Opened:
     if target not in first.columns or len(first.columns) < 2:
         raise ConfigError("dataset.target", target, f"a column of {paths[0]}: {', '.join(first.columns)}")
     columns = [name for name in first.columns if name != target]
-    files = [replace(_numbers(first, columns, target), X=None)]
+    files = [_without_records(_numbers(first, columns, target))]
     read = partial(_read_parquet, columns=columns, target=target)
-    files += [replace(read(path), X=None) for path in paths[1:]]
+    files += [_without_records(read(path)) for path in paths[1:]]
     return files, len(columns), read, None
 
 
