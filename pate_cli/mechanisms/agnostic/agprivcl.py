@@ -208,7 +208,10 @@ def _tight(
     # n' where n' svt_eps is largest
     most = min(1.0, math.expm1(eps) / math.expm1(free))  # at this rate nothing is left
     best = minimize_scalar(
-        lambda rate: -rate * svt_eps(rate), bounds=(1e-9, most), method="bounded", options={"xatol": 1e-6}
+        lambda rate: -rate * svt_eps(rate),
+        bounds=(min(1e-9, most / 2), most),
+        method="bounded",
+        options={"xatol": 1e-6},
     )
     sampled = max(1, math.floor(n * float(best.x)))
     rate = sampled / n

@@ -264,6 +264,7 @@ TRANSFORM = "realizable_to_agnostic"
         ("agprivcl", {"cutoff": 101}, {}, "mechanism.cutoff: got 101; accepted: auto, or at most the number"),
         ("universal", {"cutoff": 21, "first": 20}, {"eps": 4.0}, "mechanism.cutoff: got 21"),
         ("agprivcl", {}, {"n_private": 500, "n_teachers": 50}, "private records, or a larger eps"),
+        ("agprivcl", {"relabel_eps": 40.0}, {"eps": 1.0}, "a larger eps, or a smaller mechanism.relabel_eps"),
         ("universal", {"first": 101}, {}, "mechanism.first: got 101"),
         (TRANSFORM, {"inner": "svt"}, {"n_private": 300, "n_teachers": 3}, "inner=exponential"),
         (TRANSFORM, INNER | {"hypotheses": "stumps"}, {}, "inner: got 'grid'; accepted: exponential or svt"),
