@@ -8,8 +8,8 @@ or on a Dask cluster, all of it in those workers. Tasks are spread, or the teach
 fewer than workers. The numbers do not depend on it: each repeat has its own random streams, and each teacher
 its own part and seed, wherever it is trained.
 
-This process alone writes: a repeat the moment it is done, or the moment its task comes back from a worker.
-So a killed command goes on where it was. A failure is never kept.
+A repeat is kept the moment it is done (on a cluster, whose workers may have other disks, the moment it
+comes back), so a killed command goes on where it was. A failure is never kept.
 """
 
 from __future__ import annotations

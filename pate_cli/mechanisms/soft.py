@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import sparse_vector, teaching
-from pate_cli.mechanisms.base import Mechanism, Sample, SampledAttack
-from pate_cli.mechanisms.votes import Step, Steps, distance_to_instability
+from pate_cli.mechanisms.base import Mechanism, SampledAttack
+from pate_cli.mechanisms.votes import Steps, distance_to_instability
 from pate_cli.privacy.above_threshold import SvtCalibration
 from pate_cli.privacy.door import Door
 from pate_cli.types import (
@@ -167,21 +167,20 @@ class SoftPlan(Mechanism):
             "T failures expected, a score more": [up(c.margin(min(0.5, c.cutoff / c.ell)))] * m,
             "more and less in turn": steps.in_turn(w, m),
         }
-        return [SampledAttack(name, self._sample(each), runs=80_000) for name, each in kinds.items()]
 
-    def _sample(self, steps: list[Step]) -> Sample:
-        """Samples where so many teachers have the high score, on D and on D'."""
-
-        def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-            high = np.array(steps)[:, int(neighbour)]
+        def outputs(high: IntArray, door: Door, rng: np.random.Generator, runs: int) -> FloatArray:
+            """Released scores where so many teachers have the high score of each query."""
             # a little beside the edges: both partitions see two full bins, and so do both tests
             low = 0.75 / self.n_bins
             scores = np.where(np.arange(self.n_teachers)[:, None] < high, 1 - low, low)
-            session = SoftSession(self.tests, Door.seeded(int(rng.integers(2**63))), runs)
+            session = SoftSession(self.tests, door, runs)
             released, reached = session.ask(ScoreBins.of(scores, len(high), self.n_bins))
             return np.where(reached, np.where(np.isnan(released), -1.0, released), -2.0).T
 
-        return sample
+        return [
+            SampledAttack.on(name, tuple(np.array(each).T), outputs, runs=80_000)
+            for name, each in kinds.items()
+        ]
 
 
 def fit_on_scores(

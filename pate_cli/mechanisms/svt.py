@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import gaussian, teaching
-from pate_cli.mechanisms.base import UNPROVED, Mechanism, Sample, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, VoteMechanism
 from pate_cli.mechanisms.sparse_vector import CALIBRATION, cutoff_for_error, printed_sizes, stable_labels
 from pate_cli.mechanisms.votes import Step, Steps
 from pate_cli.privacy.door import Door, Spent
@@ -226,33 +225,29 @@ class PrivateCutoffPlan(Mechanism):
                 steps.in_turn(expected.calibration.threshold, m),
             ),
         }
-        return [
-            SampledAttack(name, self._sample(moved, queries, labelling), runs=100_000)
-            for name, (moved, queries) in kinds.items()
-        ]
 
-    def _sample(
-        self, moved: float, queries: list[Step], labelling: Callable[[float], VoteMechanism]
-    ) -> Sample:
-        """Samples where one record moves the error, and the votes on each query.
+        def outputs(side: Any, door: Door, rng: np.random.Generator, runs: int) -> FloatArray:
+            """Outputs at an error of the teachers, and so many votes for class 1 of each query.
 
-        T is chosen from the estimate in steps of 1/20 (post-processing), so that there are few to calibrate.
-        """
-        K = self.n_teachers
-
-        def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-            for_estimate, for_labels = Door.seeded(int(rng.integers(2**63))).spawn(2)
-            estimates = self.estimate(_ERROR + moved * neighbour, for_estimate, runs)
+            T is chosen from the estimate in steps of 1/20 (post-processing): few to calibrate.
+            """
+            error, ones = side
+            for_estimate, for_labels = door.spawn(2)
+            estimates = self.estimate(error, for_estimate, runs)
             rounded = np.round(np.clip(estimates, 0.0, 0.5) * 20) / 20
-            ones = np.array(queries)[:, int(neighbour)]
             votes = Votes(np.column_stack([K - ones, ones]), K)
             out = np.full((runs, 1 + votes.n_queries), -2.0)
             out[:, 0] = estimates
             values = np.unique(rounded).tolist()
-            for value, door in zip(values, for_labels.spawn(len(values)), strict=True):
+            for value, each in zip(values, for_labels.spawn(len(values)), strict=True):
                 among = np.flatnonzero(rounded == value)
-                released = labelling(value).session(door, len(among)).ask(votes)
+                released = labelling(value).session(each, len(among)).ask(votes)
                 out[among, 1:] = np.where(released.reached, released.labels, -2).T
             return out
 
-        return sample
+        attacks = []
+        for name, (moved, queries) in kinds.items():
+            ones = np.array(queries).T
+            sides = ((_ERROR, ones[0]), (_ERROR + moved, ones[1]))
+            attacks.append(SampledAttack.on(name, sides, outputs, runs=100_000))
+        return attacks

@@ -319,15 +319,14 @@ class Tune(Mechanism):
 
         The labellings are attacked as mechanisms of their own.
         """
-        k = len(self.labels)
+        first = np.arange(len(self.labels)) == 0
 
-        def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-            first = np.arange(k) == 0
-            counts = np.tile(self.n_holdout // 2 + (first if neighbour else ~first), (runs, 1))
-            noisy = self.noisy(counts.astype(np.float64), Door.seeded(int(rng.integers(2**63))))
-            return np.asarray(noisy.argmax(axis=1)[:, None], dtype=np.float64)
+        def chosen(right: Any, door: Door, rng: np.random.Generator, runs: int) -> Any:
+            counts = np.tile(self.n_holdout // 2 + right, (runs, 1))
+            return self.noisy(counts.astype(np.float64), door).argmax(axis=1)
 
-        return [SampledAttack("a record that one candidate has right, or all others", sample)]
+        name = "a record that one candidate has right, or all others"
+        return [SampledAttack.on(name, (~first, first), chosen)]
 
 
 def _held_out(
