@@ -32,7 +32,7 @@ def main(argv: list[str]) -> int:
     rows = _rows(paths)
 
     from pate_cli.report.figures import image
-    from pate_cli.report.plot import check_columns, draw, points
+    from pate_cli.report.plot import check_columns, draw, notes, points
 
     x, y = (_SYNONYMS.get(name, name) for name in (options.x, options.y))
     by = [key.strip() for key in options.by.split(",")] if options.by is not None else []
@@ -46,6 +46,8 @@ def main(argv: list[str]) -> int:
     write_output(output, image(lambda: draw(found, x, y), ending[1:], _FONT_SIZE))
     if failed := sum(row.get("status") not in (None, "", "ok", "infeasible") for row in rows):
         err().print(f"pate: {failed} of the rows did not finish: drawn without what is missing", markup=False)
+    for note in notes(rows, x, y, by):
+        err().print(f"pate: {note}", markup=False, soft_wrap=True)
     said = f"written to {output}, from {', '.join(map(str, paths))}"
     err().print(said, style="dim", markup=False, soft_wrap=True)
     return 0

@@ -25,13 +25,14 @@ from pate_cli.report.record import RunRecord
 from pate_cli.report.runs import select
 from pate_cli.report.runs_table import run_table
 
-__all__ = ["Point", "Row", "check_columns", "draw", "points"]
+__all__ = ["Point", "Row", "check_columns", "draw", "notes", "points"]
 __all__ += ["rows_of_comparison", "rows_of_runs", "rows_of_table"]
 
 Row = dict[str, Any]
 """A line of `pate table --format csv`, or of the CSV file of a frontier or a leaderboard."""
 
 _BASELINE = "yardstick"  # kind of a row
+_LEVEL = 1e-3  # most that values of a baseline differ to be one line across
 
 
 class Point(NamedTuple):
@@ -52,8 +53,8 @@ def rows_of_runs(records: Sequence[RunRecord]) -> list[Row]:
     for row, of_run in zip(rows, found, strict=True):
         row["dataset"] = of_run["dataset"]  # a file's own name, not csv
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        keys = differing(given[given["dataset"] == dataset])
-        apart = [key for key in keys if key not in ("seed", "repeats", "data")]
+        keys = differing(given[given["dataset"] == dataset], always=True)
+        apart = [key for key in keys if key not in ("dataset", "teachers", "seed", "repeats")]
         those = [row for row in rows if row["dataset"] == dataset]
         for row in those:
             row["accuracy_ci95"] = row.pop("ci95")
@@ -64,7 +65,7 @@ def rows_of_runs(records: Sequence[RunRecord]) -> list[Row]:
                 if (value := _number(row, column)) is not None:
                     held.setdefault(row["seed"], []).append(value)
             # otherwise it differs from method to method, and is no line across
-            if held and all(max(values) - min(values) < 1e-3 for values in held.values()):
+            if held and all(max(values) - min(values) < _LEVEL for values in held.values()):
                 accuracy = fmean(map(fmean, held.values()))
                 rows.append({"kind": _BASELINE, "dataset": dataset, "method": name, "accuracy": accuracy})
     return rows
@@ -74,7 +75,9 @@ def rows_of_comparison(records: Sequence[Row]) -> list[Row]:
     """Rows of the table of a frontier or a leaderboard, whose baselines may leave out the dataset."""
     first = records[0].get("dataset") if records else None
     return [
-        row | {"mechanism": row["method"], "dataset": row.get("table") or row.get("dataset") or first}
+        row
+        | {"mechanism": row["method"], "dataset": row.get("table") or row.get("dataset") or first}
+        | {"apart": ["mechanism", "eps"]}
         for row in records
     ]
 
@@ -101,19 +104,48 @@ def check_columns(rows: Sequence[Row], x: str, y: str, by: Sequence[str] = ()) -
 
 
 def points(rows: Sequence[Row], x: str = "eps", y: str = "accuracy", by: Sequence[str] = ()) -> list[Point]:
-    """Points to draw, in the order of the rows.
+    """Points to draw, in the order of the rows; runs that differ in nothing but the seed are pooled.
 
-    Rows of one point are pooled if they differ in nothing but the seed; otherwise their mean has no interval.
+    InputError where runs of one line differ in a setting that does not follow x, or of one point in none.
     """
-    groups: dict[tuple[str, str, float], list[Row]] = {}
+    found = []
+    for (panel, name, baseline), line in _lines(rows, x, y, by).items():
+        groups: dict[float, list[Row]] = {}
+        for row in line:
+            groups.setdefault(math.inf if baseline else float(row[x]), []).append(row)
+        if baseline:  # of several directories: a level if they agree
+            values = [float(row[y]) for row in line]
+            groups = {math.inf: line[:1]} if max(values) - min(values) < _LEVEL else {}
+        else:
+            _check_line(name, line, x, by)
+        found += [Point(panel, name, at, _mean(group, y)) for at, group in groups.items()]
+    return found
+
+
+def notes(rows: Sequence[Row], x: str, y: str, by: Sequence[str]) -> list[str]:
+    """Lines on the settings that are neither on the x axis nor in the names of lines."""
+    lines = [line for (*_, baseline), line in _lines(rows, x, y, by).items() if not baseline]
+    moving = {key: None for line in lines for key in _apart(line) if key != x and _follows(key, x, line)}
+    fixed = {value for line in lines for value in _values("eps", line)}
+    found = [f"{', '.join(moving)} changes with {x} from point to point"] if moving else []
+    return found + ([f"eps is {fixed.pop()} at every point"] if x != "eps" and len(fixed) == 1 else [])
+
+
+def _lines(rows: Sequence[Row], x: str, y: str, by: Sequence[str]) -> dict[tuple[str, str, bool], list[Row]]:
+    """Rows to draw of each line, by its panel, its name, and whether it is a baseline."""
+    lines: dict[tuple[str, str, bool], list[Row]] = {}
     for row in rows:
         baseline, value = row.get("kind") == _BASELINE, _number(row, y)
-        at = math.inf if baseline else _number(row, x)
         drawn = row.get("status") == "infeasible" if value is None else math.isfinite(value)
-        if at is not None and drawn:
+        if drawn and (baseline or _number(row, x) is not None):
             name = row["method"] if baseline else _method(row, rows, x, by)
-            groups.setdefault((str(row["dataset"]), name, at), []).append(row)
-    return [Point(*key, _mean(group, y, [x, *by])) for key, group in groups.items()]
+            lines.setdefault((str(row["dataset"]), name, baseline), []).append(row)
+    return lines
+
+
+def _apart(rows: Iterable[Row]) -> list[str]:
+    """Settings in which rows may differ."""
+    return list(dict.fromkeys(key for row in rows for key in row.get("apart", ())))
 
 
 def _columns(rows: Iterable[Row]) -> list[str]:
@@ -130,32 +162,54 @@ def _number(row: Row, name: str) -> float | None:
 
 
 def _method(row: Row, rows: Sequence[Row], x: str, by: Sequence[str]) -> str:
-    """Name of a row's line: the values of `by`, or its method with the settings not on the x axis."""
+    """Name of a row's line: the values of `by`, or its method with the settings that do not follow x."""
     if by:
-        return ", ".join(str(row.get(name) or "–") for name in by)
-    told = [key for key in row.get("apart", ()) if not _follows(key, x, rows)]
-    more = [f"{key.rpartition('.')[2]}={row[key]}" for key in told]
+        return ", ".join(_text(row, name) for name in by)
+    same = [other for other in rows if all(other.get(k) == row.get(k) for k in ("dataset", "mechanism"))]
+    told = [key for key in row.get("apart", ()) if key not in ("mechanism", x) and not _follows(key, x, same)]
+    more = [f"{key.rpartition('.')[2]}={_text(row, key)}" for key in told]
     return ", ".join([str(row.get("mechanism")), *more])
 
 
+def _text(row: Row, name: str) -> str:
+    value = _number(row, name)
+    return str(row.get(name) or "–") if value is None else f"{value:g}"
+
+
+def _values(key: str, rows: Sequence[Row]) -> set[str]:
+    return {_text(row, key) for row in rows if row.get(key) is not None}
+
+
 def _follows(key: str, x: str, rows: Sequence[Row]) -> bool:
-    """Whether a setting has one value at each x and x one at each of its values."""
-    pairs = {(row.get(key), row.get(x)) for row in rows if row.get(key) is not None}
-    return len(pairs) == len({one for one, _ in pairs}) == len({other for _, other in pairs})
+    """Whether a setting has a value of its own at each x, of several."""
+    pairs = {(_text(row, key), _text(row, x)) for row in rows if row.get(key) is not None}
+    return 1 < len(pairs) == len({one for one, _ in pairs}) == len({other for _, other in pairs})
 
 
-def _mean(group: Sequence[Row], y: str, told: Sequence[str]) -> Interval | None:
-    held = [row for row in group if _number(row, y) is not None]
+def _check_line(name: str, rows: Sequence[Row], x: str, by: Sequence[str]) -> None:
+    """Refuse a line with a setting that changes from point to point, or within one: it would show neither."""
+    for key in _apart(rows):
+        values = _values(key, rows)
+        if key not in (x, *by) and len(values) > 1 and not _follows(key, x, rows):
+            differ = f"the runs of {name!r} differ in {key} ({', '.join(sorted(values))})"
+            more = f"--by {','.join([*(by or ['mechanism']), key])} draws a line for each"
+            raise InputError(f"--x {x}: {differ}; {more}, or give the directories of one of them")
+    if "seed" not in rows[0] and len(rows) > len(_values(x, rows)):
+        raise InputError(f"--x {x}: several rows of {name!r} at one {x}; give one directory")
+
+
+def _mean(group: Sequence[Row], y: str) -> Interval | None:
+    """Pooled interval of a point, for accuracy; of a seed the run that is finished counts, if any is."""
+    finished = sorted(group, key=lambda row: row.get("status") == "ok")
+    held = {row.get("seed"): row for row in finished if _number(row, y) is not None}
     intervals = [
         Interval(value, _number(row, f"{y}_ci95"), int(row.get("n_repeats") or row.get("n") or 1))
-        for row in held
+        for row in held.values()
         if (value := _number(row, y)) is not None
     ]
     if len(intervals) < 2:
         return intervals[0] if intervals else None
-    others = {key for row in held for key in row.get("apart", ()) if key not in told}
-    alike = all(len({row.get(key) for row in held}) == 1 for key in others)
-    if y == "accuracy" and alike and len({row.get("seed") for row in held}) == len(held):
+    if y == "accuracy":
         return Interval.pooled(intervals)
     return Interval(math.fsum(one.mean for one in intervals) / len(held), None, len(held))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 
 import pytest
 
 from pate_cli.cli import main
+from pate_cli.errors import InputError
 from pate_cli.report import Interval, RunRecord, find_records, plot, write_record
 from pate_cli.report.plot import points, rows_of_runs, rows_of_table
 
@@ -110,10 +112,44 @@ def test_seeds_are_pooled_and_other_settings_are_lines_of_their_own():
         for count in (2, 4)
     ]
     assert {name for name, _ in of(*several)} == {"gaussian, count=2", "gaussian, count=4"}
-    mixed = of(*several, by=["mechanism"])  # no sample of anything
-    assert (round(mixed["gaussian", 1].mean, 9), mixed["gaussian", 1].half_width) == (0.73, None)
+    with pytest.raises(
+        InputError, match=r"'gaussian' differ in teacher.count \(2, 4\); --by mechanism,teach"
+    ):
+        of(*several, by=["mechanism"])  # their mean is a sample of nothing
     by_count = points(rows_of_runs([one for one in several if one.eps == 1]), "teacher.count")
     assert [(point.method, point.x) for point in by_count[:2]] == [("gaussian", 2), ("gaussian", 4)]
+
+
+def test_what_is_on_neither_axis_nor_line_is_told_or_refused(place, capsys):
+    """A mean over eps would turn this slope round: small eps, where accuracy is less, cannot do 40."""
+    runs = [(20, 0.5, 0.6), (20, 1, 0.8), (40, 0.5, None), (40, 1, 0.75)]
+    for index, (size, eps, accuracy) in enumerate(runs):
+        run = record("gaussian", eps, accuracy, teacher={"size": size, "estimator": f"of-{size}"})
+        write_record(f"sizes/{index}", run)
+    rows = rows_of_runs(find_records(["sizes"]).records)
+    shown = {(one.method, one.x): one.y and one.y.mean for one in points(rows, "teacher.size")[:4]}
+    low, high = "gaussian, eps=0.5", "gaussian, eps=1"
+    assert shown == {(low, 20): 0.6, (low, 40): None, (high, 20): 0.8, (high, 40): 0.75}
+    assert main(["plot", "sizes", "--x", "teacher.size"]) == 0
+    assert "pate: teacher changes with teacher.size from point to point\n" in capsys.readouterr().err
+    again = ["plot", "sizes", "--x", "teacher.size", "--output", "b.pdf", "--by"]
+    assert main([*again, "mechanism"]) == 2
+    said = "'gaussian' differ in eps (0.5, 1); --by mechanism,eps draws a line for each, or give the dir"
+    assert said in capsys.readouterr().err
+    assert main([*again, "mechanism,eps"]) == 0
+    assert main(["plot", "sizes/1", "sizes/3", "--x", "teacher.size", "--output", "b.pdf"]) == 0
+    assert "pate: eps is 1 at every point\n" in capsys.readouterr().err
+    shutil.copytree(place / "outputs/frontier/mushroom-1", "again")
+    assert main(["plot", "again", "outputs/frontier/mushroom-1", "--output", "b.pdf"]) == 2
+    assert "several rows of 'gaussian' at one eps" in capsys.readouterr().err
+    assert main(["plot", "again", "--by", "dataset", "--output", "b.pdf"]) == 2
+    assert "'mushroom' differ in mechanism (gaussian, svt)" in capsys.readouterr().err
+
+
+def test_a_stopped_run_does_not_count_beside_the_finished_one():
+    stopped = vars(record("gaussian", 1, 0.5, repeats=3)) | {"status": "interrupted"}
+    runs = [record("gaussian", 1, 0.7), RunRecord(**stopped), record("gaussian", 2, 0.8)]
+    assert of(*runs)["gaussian", 1] == Interval(0.7, 0.01, 30)
 
 
 def test_files_of_one_kind_are_panels_of_their_own():
