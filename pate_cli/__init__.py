@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pate_cli.api import PateClassifier, Privacy, results, run
+    from pate_cli.api import PateClassifier, Privacy, run
 
 __all__ = ["PateClassifier", "Privacy", "__version__", "results", "run"]
 
@@ -13,7 +13,11 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """Import the Python API on first use; the command line starts without it."""
     if name in __all__:
-        from pate_cli import api
+        from importlib import import_module
 
-        return getattr(api, name)
+        return (
+            import_module("pate_cli.results")
+            if name == "results"
+            else getattr(import_module("pate_cli.api"), name)
+        )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from pate_cli import cli
 from pate_cli.errors import InputError
-from pate_cli.report import Interval, RunRecord, write_record
+from pate_cli.results import Interval, RunRecord, write_record
 from pate_cli.students import save_student
 from pate_cli.terminal import check_directory, check_file, write_file, write_output
 
@@ -126,7 +126,7 @@ def test_a_descriptor_is_written_into(place):
 def test_what_cannot_be_written_is_said_before_the_work(command, name, said, place, capsys, monkeypatch):
     Path("loop").symlink_to("loop")
     Path("s.skops").write_text("not looked at yet")
-    monkeypatch.setattr("pate_cli.report.find_records", lambda _: pytest.fail("worked"))
+    monkeypatch.setattr("pate_cli.results.find_records", lambda _: pytest.fail("worked"))
     monkeypatch.setattr("pate_cli.audit.audit", lambda *_, **__: pytest.fail("worked"))
     before = sorted(Path().iterdir())
     assert run(command, name) == 2

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pate_cli.report.figures import band, new_figure
+from pate_cli.results.figures import band, new_figure
 
 
 def panels(

@@ -14,11 +14,11 @@ import pandas as pd
 from scipy.special import chdtri
 
 from pate_cli.checks import Check, Real, Text, Whole
-from pate_cli.report.findings import Findings
-from pate_cli.report.table import Table, from_frame
-from pate_cli.report.verdict import Verdict, VerdictWord, compare
 from pate_cli.reproduce.rows import DoneRow
 from pate_cli.reproduce.verdicts import claim_verdicts
+from pate_cli.results.page import Findings
+from pate_cli.results.tables import Table, from_frame
+from pate_cli.results.verdicts import Verdict, VerdictWord, compare
 
 CHECKS: dict[str, Check] = {
     "rows": Whole(),  # printed accuracies hoped for within the recipe's margin

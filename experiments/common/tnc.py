@@ -31,9 +31,9 @@ from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.gaussian import Gaussian
 from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import gaussian, svt
-from pate_cli.report.figures import STYLES, band
-from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import Verdict, close
+from pate_cli.results.figures import STYLES, band
+from pate_cli.results.interval import Interval, mean_ci
+from pate_cli.results.verdicts import Verdict, close
 from pate_cli.types import FloatArray
 
 from .figures import legend, line, panels

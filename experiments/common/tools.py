@@ -13,9 +13,9 @@ from scipy.stats import binomtest
 from pate_cli.checks import Check, Real, Whole, take
 from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.privacy.door import Door
-from pate_cli.report.interval import Interval, mean_ci, simultaneous
-from pate_cli.report.verdict import FEWEST, Verdict, VerdictWord, combined, compare
 from pate_cli.reproduce.study import Progress
+from pate_cli.results.interval import Interval, mean_ci, simultaneous
+from pate_cli.results.verdicts import FEWEST, Verdict, VerdictWord, combined, compare
 from pate_cli.types import UNANSWERED, FloatArray, IntArray, Votes
 
 T = TypeVar("T")
@@ -117,7 +117,7 @@ def judged(
     repeats: Any,
     margin: float = 0.0,
 ) -> list[VerdictWord]:
-    """Judge the rows of a table together, by `compare` or `at_least` of `pate_cli.report.verdict`.
+    """Judge the rows of a table together, by `compare` or `at_least` of `pate_cli.results.verdicts`.
 
     The gaps have 95% intervals of these half widths over these repeats: arrays of shape (R,), or numbers.
     """

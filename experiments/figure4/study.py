@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from scipy.stats import rankdata
 
 from pate_cli.checks import Check, Whole
-from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import Verdict, above
 from pate_cli.reproduce.study import Progress, StudyResult
+from pate_cli.results.interval import Interval, mean_ci
+from pate_cli.results.verdicts import Verdict, above
 from pate_cli.types import FloatArray
 
 from ..common import adult

@@ -23,14 +23,14 @@ from scipy.stats import hypergeom
 
 from pate_cli.checks import Check, Text
 from pate_cli.engine.store import RepeatRecord
-from pate_cli.report.figures import look, new_figure
-from pate_cli.report.findings import Findings
-from pate_cli.report.frame import flat
-from pate_cli.report.interval import Interval
-from pate_cli.report.table import Column, Table, number
-from pate_cli.report.verdict import Verdict
 from pate_cli.reproduce.figures import Series, draw_series
 from pate_cli.reproduce.rows import DoneRow, Pair, pairs
+from pate_cli.results.figures import look, new_figure
+from pate_cli.results.interval import Interval
+from pate_cli.results.means import flat
+from pate_cli.results.page import Findings
+from pate_cli.results.tables import Column, Table, number
+from pate_cli.results.verdicts import Verdict
 
 CHECKS: dict[str, Check] = {"asked": Text("a method"), "paid": Text("a method")}
 

@@ -16,10 +16,10 @@ from pate_cli.config import parse
 from pate_cli.config.composition import compose
 from pate_cli.datasets.files import ENTRIES
 from pate_cli.engine.plan import missing_data
-from pate_cli.report.figures import new_figure
-from pate_cli.report.table import Column, Table
-from pate_cli.report.verdict import Verdict
 from pate_cli.reproduce.study import Progress, StudyResult
+from pate_cli.results.figures import new_figure
+from pate_cli.results.tables import Column, Table
+from pate_cli.results.verdicts import Verdict
 
 HEADS = {
     "n_records": "all",

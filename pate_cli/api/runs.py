@@ -1,22 +1,17 @@
-"""Runs from Python, and the results of many as a DataFrame."""
+"""Runs from Python."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pate_cli.commands.run import check_jobs, run_jobs
 from pate_cli.config import Composer
 from pate_cli.config.command_line import checked
 from pate_cli.errors import InputError
-from pate_cli.report import RunRecord, find_records, read_record
-from pate_cli.report.runs_table import run_table
+from pate_cli.results import RunRecord, read_record
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["results", "run"]
+__all__ = ["run"]
 
 
 def run(*overrides: str, directory: str | Path | None = None, force: bool = False) -> RunRecord:
@@ -45,25 +40,3 @@ def run(*overrides: str, directory: str | Path | None = None, force: bool = Fals
         target.mkdir(parents=True, exist_ok=True)
         run_jobs({target: job}, target, force=force, sweep=False, command=["pate", "run", *overrides])
         return read_record(target / "result.json")
-
-
-def results(*paths: str | Path) -> pd.DataFrame:
-    """Collect runs, as ``pate table`` does: a row a run, every number in full.
-
-    Parameters
-    ----------
-    *paths : path-like
-        Directories that are searched, or files; default: ``outputs``.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read.
-    """
-    import pandas as pd
-
-    found = find_records(paths or ("outputs",))
-    if found.unreadable:
-        path, reason = found.unreadable[0]
-        raise InputError(f"{path}: {reason}")
-    return pd.DataFrame(run_table(found.records, metrics=True).records)

@@ -17,7 +17,7 @@ from pate_cli.engine import schedule
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.progress import reporting
 from pate_cli.engine.store import PLACE
-from pate_cli.report.findings import checked_directory
+from pate_cli.results.page import checked_directory
 
 __all__ = ["add_options", "measured", "output_directory", "planner"]
 

@@ -10,7 +10,7 @@ from pate_cli.commands.comparison import add_options, measured, output_directory
 from pate_cli.compare.baselines import LIMIT
 from pate_cli.compare.boards import Board
 from pate_cli.compare.reports import frontier
-from pate_cli.report.findings import publish
+from pate_cli.results.page import publish
 from pate_cli.terminal import err
 
 __all__ = ["main"]

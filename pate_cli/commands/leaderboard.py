@@ -11,7 +11,7 @@ from pate_cli.compare.reports import leaderboard
 from pate_cli.compare.tables import DEFAULT_TABLES, tables
 from pate_cli.config.command_line import refuse_unused
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.report.findings import publish
+from pate_cli.results.page import publish
 
 __all__ = ["main"]
 

@@ -31,8 +31,8 @@ def main(argv: list[str]) -> int:
     paths = options.paths or [_newest(Path("outputs"))]
     rows = _rows(paths)
 
-    from pate_cli.report.figures import image
-    from pate_cli.report.plot import check_columns, draw, notes, points
+    from pate_cli.results.figures import image
+    from pate_cli.results.lines import check_columns, draw, notes, points
 
     x, y = (_SYNONYMS.get(name, name) for name in (options.x, options.y))
     by = [key.strip() for key in options.by.split(",")] if options.by is not None else []
@@ -79,8 +79,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _rows(paths: list[Path]) -> list[dict[str, Any]]:
     """Rows of all directories; unreadable files are named on stderr."""
-    from pate_cli.report import find_records
-    from pate_cli.report.plot import rows_of_runs, rows_of_table
+    from pate_cli.results import find_records
+    from pate_cli.results.lines import rows_of_runs, rows_of_table
 
     for path in paths:
         if not path.exists():

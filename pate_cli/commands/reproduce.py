@@ -8,10 +8,10 @@ from pathlib import Path
 from pate_cli.config import recipes
 from pate_cli.config.composition import own_configs
 from pate_cli.errors import InputError
-from pate_cli.report.findings import checked_directory, publish
 from pate_cli.reproduce import all_recipes
 from pate_cli.reproduce.outcome import Outcome, key_of, save
 from pate_cli.reproduce.recipe_run import reproduce
+from pate_cli.results.page import checked_directory, publish
 from pate_cli.terminal import err, out
 
 __all__ = ["main"]

@@ -10,8 +10,8 @@ from pate_cli.errors import DataError, InputError, one_line
 from pate_cli.terminal import check_file, err, out, write_output
 
 if TYPE_CHECKING:
-    from pate_cli.report import RunRecord
-    from pate_cli.report.table import Table
+    from pate_cli.results import RunRecord
+    from pate_cli.results.tables import Table
 
 FORMATS = ("console", "csv", "markdown", "latex", "html")
 _BY_EXTENSION = {".csv": "csv", ".md": "markdown", ".tex": "latex", ".html": "html"}
@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
     """Run `pate table`."""
     options = _parser().parse_args(argv)
 
-    from pate_cli.report.runs_table import run_table
+    from pate_cli.results.runs_table import run_table
 
     outputs = _outputs(options.output, options.format)
     by = [key.strip() for key in options.by.split(",")] if options.by is not None else []
@@ -105,7 +105,7 @@ def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
 
 
 def _collect(names: list[str]) -> list[RunRecord]:
-    from pate_cli.report import find_records
+    from pate_cli.results import find_records
 
     paths = [Path(name) for name in names]
     for name, path in zip(names, paths, strict=True):
@@ -129,7 +129,7 @@ def _collect(names: list[str]) -> list[RunRecord]:
 
 def _render(table: Table, form: str) -> str:
     if form == "html":
-        from pate_cli.report.findings import document
+        from pate_cli.results.page import document
 
         return document("Runs", table)
     if form != "console":

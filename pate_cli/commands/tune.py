@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
 
 def _show_choice(directory: str) -> None:
     """Print how often each candidate of the newest experiment was chosen, and its held-out accuracy."""
-    from pate_cli.report import find_records
+    from pate_cli.results import find_records
 
     records = [record for record in find_records([directory]).records if record.mechanism == "tune"]
     newest = max(records, key=lambda record: str(record.provenance["started"]), default=None)

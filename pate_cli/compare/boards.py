@@ -12,10 +12,10 @@ from pate_cli.compare.baselines import BASELINES, LIMIT
 from pate_cli.compare.ranking import Ranking, ranking
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Results
-from pate_cli.report.frame import paired_difference
-from pate_cli.report.interval import Interval
-from pate_cli.report.table import ABSENT
 from pate_cli.reproduce.rows import DoneRow, done_rows
+from pate_cli.results.interval import Interval
+from pate_cli.results.means import paired_difference
+from pate_cli.results.tables import ABSENT
 
 __all__ = ["ACCURACY", "METRICS", "Board", "Metric", "Standing", "standings"]
 

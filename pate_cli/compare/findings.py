@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from pate_cli.compare.baselines import BASELINES, NOT_PRIVATE
 from pate_cli.compare.boards import Board
 from pate_cli.config.recipes import Recipe
-from pate_cli.report.findings import Findings
-from pate_cli.report.table import Table
 from pate_cli.reproduce.sources import sources
+from pate_cli.results.page import Findings
+from pate_cli.results.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

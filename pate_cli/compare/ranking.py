@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pate_cli.report.interval import LEVEL, Interval
+from pate_cli.results.interval import LEVEL, Interval
 from pate_cli.types import FloatArray
 
 __all__ = ["Ranking", "fewest_tables", "friedman", "holm", "ranking", "smallest_p"]

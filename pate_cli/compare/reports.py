@@ -12,10 +12,10 @@ from pate_cli.compare import statements
 from pate_cli.compare.boards import Board, Standing, standings
 from pate_cli.compare.findings import findings_of
 from pate_cli.compare.views import frontier_tables, leaderboard_tables
-from pate_cli.report.findings import Findings
-from pate_cli.report.interval import Interval
-from pate_cli.report.plot import Point, draw, points, rows_of_comparison
-from pate_cli.report.table import number
+from pate_cli.results.interval import Interval
+from pate_cli.results.lines import Point, draw, points, rows_of_comparison
+from pate_cli.results.page import Findings
+from pate_cli.results.tables import number
 
 __all__ = ["frontier", "leaderboard"]
 

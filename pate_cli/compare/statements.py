@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pate_cli.compare.baselines import ALL_PRIVATE, LIMIT, MAJORITY, families
 from pate_cli.compare.boards import Board, Standing
 from pate_cli.compare.ranking import fewest_tables, friedman
-from pate_cli.report.interval import Interval
-from pate_cli.report.table import number
 from pate_cli.reproduce.rows import DoneRow
+from pate_cli.results.interval import Interval
+from pate_cli.results.tables import number
 
 __all__ = ["chosen_families", "counted", "frontier", "leaderboard"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from pate_cli.compare.baselines import BASELINES, LIMIT, NOT_PRIVATE, TRUE_LABELS
 from pate_cli.compare.boards import METRICS, Board, Metric, Standing
-from pate_cli.report.frame import flat, pivoted
-from pate_cli.report.interval import T_NOTE, Interval
-from pate_cli.report.runs_table import METRICS as FIGURES
-from pate_cli.report.table import ABSENT, Column, Table, number
 from pate_cli.reproduce.rows import DoneRow
+from pate_cli.results.interval import T_NOTE, Interval
+from pate_cli.results.means import flat, pivoted
+from pate_cli.results.runs_table import METRICS as FIGURES
+from pate_cli.results.tables import ABSENT, Column, Table, number
 
 __all__ = ["frontier_tables", "leaderboard_tables"]
 

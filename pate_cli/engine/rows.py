@@ -17,7 +17,7 @@ from pate_cli.engine.store import CacheKey, VoteStore, repeat_key
 from pate_cli.engine.tracking import check_tracking
 from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
-from pate_cli.report.provenance import config_hash
+from pate_cli.results.provenance import config_hash
 from pate_cli.students import dump_student
 
 __all__ = ["Job", "Row", "check_jobs", "check_places", "checked", "forget"]

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pate_cli import report, terminal
+from pate_cli import results, terminal
 from pate_cli.engine import schedule
 from pate_cli.engine.progress import Advance, reporting
 from pate_cli.engine.rows import Job
@@ -127,7 +127,7 @@ class _RunDirectory:
     @property
     def accuracy(self) -> float | None:
         """Mean accuracy of the repeats done, None where there is none."""
-        found = report.summarise(self._done).accuracy
+        found = results.summarise(self._done).accuracy
         return found.mean if found else None
 
     def start(self, *, record: bool = True) -> None:
@@ -150,7 +150,7 @@ class _RunDirectory:
         if len(self._done) + len(self._failed) == self._raw["repeats"]:
             self.finish("error" if self._failed else "ok", next(iter(self._failed), None))
         elif time.monotonic() - self._written >= _PAUSE:
-            report.write_repeats(self._directory, self._done)
+            results.write_repeats(self._directory, self._done)
             self._written = time.monotonic()
 
     def stop(self, error: BaseException) -> None:
@@ -165,28 +165,28 @@ class _RunDirectory:
         """Write the final record."""
         self.finished = True
         if self._done:
-            report.write_repeats(self._directory, self._done)
+            results.write_repeats(self._directory, self._done)
         record = self._write_record(status, message)
         if status == "ok" and self._raw.get("tracking") and (problem := track(record, self._directory)):
             terminal.err().print(f"pate: {problem}", markup=False, soft_wrap=True)
 
-    def _write_record(self, status: str, message: str | None) -> report.RunRecord:
+    def _write_record(self, status: str, message: str | None) -> results.RunRecord:
         raw, run = self._raw, self._run
-        summary: dict[str, Any] = dict(vars(report.summarise(self._done)))
+        summary: dict[str, Any] = dict(vars(results.summarise(self._done)))
         if run is not None and not self._done:
             p = run.prepared
             summary |= {"eps": p.plan.guarantee.eps, "delta": p.delta, "n_teachers": p.n_teachers}
         if status == "infeasible":
             summary["eps"] = float(raw["eps"])  # as typed, to tell it from the other points
         seed = raw.get("seed")
-        record = report.RunRecord(
+        record = results.RunRecord(
             status=status,
             dataset=str(raw.get("dataset", {}).get("name")),
             mechanism=run.config.mechanism.label if run else str(raw.get("mechanism", {}).get("name")),
             config=raw,
             sizes=run.prepared.counts if run else {},
             plan={"protects": run.prepared.protects, **run.prepared.plan.describe()} if run else {},
-            provenance=report.collect_provenance(
+            provenance=results.collect_provenance(
                 seed=seed if isinstance(seed, int) else 0,
                 dataset_checksum=run.prepared.dataset.checksum if run else "",
                 started=self._started,
@@ -196,15 +196,15 @@ class _RunDirectory:
             message=message,
             **summary,
         )
-        report.write_record(self._directory, record)
+        results.write_record(self._directory, record)
         return record
 
 
 def show_table(directory: Path, *, n_jobs: int = 1) -> int:
     """Print the table of a run or a sweep of `n_jobs`, and return the exit code."""
-    found = report.find_records([directory])
+    found = results.find_records([directory])
     if found.records:
-        from pate_cli.report.runs_table import run_table
+        from pate_cli.results.runs_table import run_table
 
         run_table(found.records).show()
     fine = ("ok", "infeasible")  # that a point of a sweep cannot work is a finding

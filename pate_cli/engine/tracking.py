@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from pate_cli.errors import InputError
-from pate_cli.report import RunRecord
+from pate_cli.results import RunRecord
 
 __all__ = ["check_tracking", "track"]
 

@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli import report
+from pate_cli import results
 from pate_cli.datasets import FILES as FILES_OF_A_DATASET
 from pate_cli.errors import ConfigError
 from pate_cli.students import dump_student
@@ -69,7 +69,7 @@ def record(run: Prepared, raw: Mapping[str, Any], id: str) -> dict[str, Any]:
         "status": "running",
         "dataset": dataset.name,
         "mechanism": run.config.mechanism.label,
-        "config_hash": report.config_hash(report.plain(config)),
+        "config_hash": results.config_hash(results.plain(config)),
         "sizes": run.counts,
         "n_teachers": run.n_teachers,
         "n_asked": None,
@@ -81,9 +81,9 @@ def record(run: Prepared, raw: Mapping[str, Any], id: str) -> dict[str, Any]:
         "accuracy": None,
         "diagnostics": {},
         "plan": {"protects": run.protects, **run.plan.describe()},
-        "provenance": {"versions": report.versions() | {"opendp": metadata.version("opendp")}},
+        "provenance": {"versions": results.versions() | {"opendp": metadata.version("opendp")}},
         "message": "not done: it still goes on, or was killed; pate ledger show says whether it is charged",
-        "config": report.plain(config),
+        "config": results.plain(config),
         "notes": _NOTES,
     }
 

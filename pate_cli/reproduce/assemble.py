@@ -9,7 +9,6 @@ from typing import Any
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Results
 from pate_cli.errors import InputError
-from pate_cli.report.findings import Findings
 from pate_cli.reproduce.figures import check_figure, run_figures
 from pate_cli.reproduce.rows import KEYS, DoneRow, done_rows, paired_table, pairs, runs_table
 from pate_cli.reproduce.sources import sources
@@ -20,6 +19,7 @@ from pate_cli.reproduce.verdicts import (
     eps_ex_post_verdict,
     row_verdicts,
 )
+from pate_cli.results.page import Findings
 
 __all__ = ["assemble", "check_views"]
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from pate_cli.config.recipes import Recipe
-from pate_cli.report.findings import Findings
-from pate_cli.report.table import ABSENT, Column, Table, number
-from pate_cli.report.verdict import Verdict, VerdictWord
 from pate_cli.reproduce.outcome import Outcome
 from pate_cli.reproduce.sources import sources
+from pate_cli.results.page import Findings
+from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.verdicts import Verdict, VerdictWord
 
 __all__ = ["NAME", "NOT_RUN", "page_of"]
 

@@ -22,8 +22,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pate_cli.errors import InputError
-from pate_cli.report.figures import look, new_figure
 from pate_cli.reproduce.rows import DoneRow
+from pate_cli.results.figures import look, new_figure
 
 __all__ = ["Series", "check_figure", "draw_series", "run_figures"]
 

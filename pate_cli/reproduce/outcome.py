@@ -14,11 +14,11 @@ from typing import Any
 
 from pate_cli.config.command_line import without_place
 from pate_cli.config.recipes import Recipe
-from pate_cli.report.findings import Findings
-from pate_cli.report.provenance import plain
-from pate_cli.report.verdict import Verdict
 from pate_cli.reproduce.sources import dependencies
 from pate_cli.reproduce.study import parameters, study_code
+from pate_cli.results.page import Findings
+from pate_cli.results.provenance import plain
+from pate_cli.results.verdicts import Verdict
 from pate_cli.terminal import write_file
 
 __all__ = ["FILE", "Outcome", "key_of", "load", "save"]

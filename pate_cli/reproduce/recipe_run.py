@@ -10,9 +10,9 @@ from pate_cli.engine import schedule
 from pate_cli.engine.plan import make_plan
 from pate_cli.engine.progress import reporting
 from pate_cli.engine.store import PLACE
-from pate_cli.report.findings import Findings
 from pate_cli.reproduce.assemble import assemble, check_views
 from pate_cli.reproduce.study import finisher, run_study
+from pate_cli.results.page import Findings
 
 __all__ = ["reproduce"]
 

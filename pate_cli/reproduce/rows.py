@@ -15,10 +15,10 @@ from pate_cli.engine.plan import Plan, PlannedRow
 from pate_cli.engine.schedule import Failure, Results
 from pate_cli.engine.store import RepeatRecord
 from pate_cli.privacy.gaussian import eps_of_mu
-from pate_cli.report.frame import flat, frame_of, mean_of, paired_difference
-from pate_cli.report.interval import T_NOTE, Interval
-from pate_cli.report.table import ABSENT, Column, Table, number
-from pate_cli.report.verdict import Verdict, rule
+from pate_cli.results.interval import T_NOTE, Interval
+from pate_cli.results.means import flat, frame_of, mean_of, paired_difference
+from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.verdicts import Verdict, rule
 
 __all__ = ["KEYS", "DoneRow", "Pair", "digits_of", "done_rows", "matches"]
 __all__ += ["paired_table", "pairs", "runs_table", "signed"]
@@ -117,7 +117,7 @@ class DoneRow:
 
     @cached_property
     def repeats(self) -> pd.DataFrame:
-        """Measures of the repeats; see `report.frame.frame_of`."""
+        """Measures of the repeats; see `results.means.frame_of`."""
         return frame_of(self.units)
 
     def over(self, name: str) -> Interval | None:

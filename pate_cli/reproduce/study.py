@@ -22,10 +22,10 @@ from pate_cli.checks import read
 from pate_cli.config.composition import packaged
 from pate_cli.config.recipes import STUDY, Recipe
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.report.findings import Findings
-from pate_cli.report.table import Table, from_frame
-from pate_cli.report.verdict import Verdict
 from pate_cli.reproduce.sources import sources
+from pate_cli.results.page import Findings
+from pate_cli.results.tables import Table, from_frame
+from pate_cli.results.verdicts import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd

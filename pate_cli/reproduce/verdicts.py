@@ -1,6 +1,6 @@
 """Verdicts: does a row reproduce the printed number, and do the paper's observations hold.
 
-They follow `pate_cli.report.verdict`: intervals of Student's t, paired where both sides are ours, corrected
+They follow `pate_cli.results.verdicts`: intervals of Student's t, paired where both sides are ours, corrected
 for the number of rows of the table, or of cases of all claims, and a margin that the recipe states.
 """
 
@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from pate_cli.config.command_line import without_place
 from pate_cli.errors import InputError
-from pate_cli.report.interval import Interval, simultaneous
-from pate_cli.report.verdict import FEWEST, Verdict, VerdictWord, at_least, combined, compare
 from pate_cli.reproduce.rows import DoneRow, Pair, digits_of, matches, signed
+from pate_cli.results.interval import Interval, simultaneous
+from pate_cli.results.verdicts import FEWEST, Verdict, VerdictWord, at_least, combined, compare
 
 __all__ = ["CLAIMS_RULE", "check_claim", "claim_verdicts", "eps_ex_post_verdict", "row_verdicts"]
 

@@ -99,7 +99,7 @@ def test_a_student_that_cannot_learn_is_a_failure_of_its_rows(outside, capsys):
 
 def test_no_frontier_is_written_over_another(outside, capsys, monkeypatch):
     """Two tables, two targets of one, other rows of it, and other data in the same file."""
-    monkeypatch.setattr("pate_cli.report.figures.render", lambda *_, **__: (b"", b"", 1.0))
+    monkeypatch.setattr("pate_cli.results.figures.render", lambda *_, **__: (b"", b"", 1.0))
     rng = np.random.default_rng(0)
 
     def write(name):

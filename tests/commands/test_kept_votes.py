@@ -15,7 +15,7 @@ import pytest
 
 from pate_cli import terminal as writing
 from pate_cli.cli import main
-from pate_cli.report import read_record
+from pate_cli.results import read_record
 
 SMALL = ["dataset.n_records=1200", "split.public=40", "teacher.size=20"]
 

@@ -64,7 +64,7 @@ def test_a_page_that_another_metric_and_the_frontier_share(outside, capsys, monk
     # another metric costs no run, and neither does a frontier on one of the tables
     store = RepeatStore(outside / "outputs" / ".finished")
     kept = {path.name: path.stat().st_mtime_ns for path in store.directory.iterdir()}
-    monkeypatch.setattr("pate_cli.report.figures.render", lambda *_, **__: (b"", b"", 1.0))
+    monkeypatch.setattr("pate_cli.results.figures.render", lambda *_, **__: (b"", b"", 1.0))
     assert cli.main([*argv, "--metric", "log_loss"]) == 0
     loss = {name: float(at["own", name]["log_loss"]) for name in ("noisy_gd", "gaussian")}
     (by_loss,) = (one for one in there.parent.iterdir() if one != there)

@@ -10,8 +10,8 @@ import pytest
 
 from pate_cli.cli import main
 from pate_cli.errors import InputError
-from pate_cli.report import Interval, RunRecord, find_records, plot, write_record
-from pate_cli.report.plot import points, rows_of_runs, rows_of_table
+from pate_cli.results import Interval, RunRecord, find_records, write_record
+from pate_cli.results.lines import COLUMN_WIDTH, draw, points, rows_of_runs, rows_of_table
 
 COMPARISON = """\
 kind,method,dataset,eps,status,n,accuracy,accuracy_ci95
@@ -83,7 +83,7 @@ def test_a_comparison_and_a_sweep_of_the_same_numbers_are_the_same_points(place)
 
 
 def test_lines_bands_baselines_and_infeasible_points(place):
-    figure = plot.draw(points(rows_of_runs(find_records(["outputs"]).records)))
+    figure = draw(points(rows_of_runs(find_records(["outputs"]).records)))
     (axis,) = figure.axes
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     baselines = ["student on exact votes (not DP)", "majority class (not DP)"]
@@ -93,7 +93,7 @@ def test_lines_bands_baselines_and_infeasible_points(place):
     assert lines[0.0,].get_transform().transform((0.5, 0))[1] < axis.transAxes.transform((0, 0))[1]
     assert list(lines[0.0,].get_xdata()) == [0.5]
     assert len(axis.collections) == 2  # bands
-    assert figure.get_figwidth() == plot.COLUMN_WIDTH
+    assert figure.get_figwidth() == COLUMN_WIDTH
     styles = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axis.lines[:2]}
     assert all(len(set(kind)) == 2 for kind in zip(*styles, strict=True))  # each tells them apart
 
@@ -164,7 +164,7 @@ def test_files_of_one_kind_are_panels_of_their_own():
 
 def test_a_panel_a_dataset_and_no_privacy_is_a_level():
     runs = [record("best", eps, 0.9, dataset=name) for eps in (1, 2, math.inf) for name in ("a9a", "b", "c")]
-    figure = plot.draw(points(rows_of_runs(runs)))
+    figure = draw(points(rows_of_runs(runs)))
     assert [axis.get_title("left") for axis in figure.axes] == ["a9a", "b", "c"]
     assert "best (not DP)" in [text.get_text() for text in figure.legends[0].get_texts()]
 

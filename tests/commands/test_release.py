@@ -17,7 +17,7 @@ from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.direct.best import BestPlan
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.release import ExactNoise, LedgerDirectory, files, open_ledgers, release
-from pate_cli.report import read_record
+from pate_cli.results import read_record
 
 pytest.importorskip("opendp")
 

@@ -22,7 +22,7 @@ from pate_cli.cli import main
 from pate_cli.commands import run as run_command
 from pate_cli.config.composition import options
 from pate_cli.errors import InputError
-from pate_cli.report import read_record
+from pate_cli.results import read_record
 from pate_cli.students import load_student
 
 SMALL = ["dataset.n_records=1200", "split.public=40", "compute.workers=1"]

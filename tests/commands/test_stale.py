@@ -15,7 +15,7 @@ import pytest
 
 from pate_cli import mechanisms
 from pate_cli.cli import main
-from pate_cli.report import figures
+from pate_cli.results import figures
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "teacher.size=20", "compute.workers=1"]
 MINE = "teacher.estimator=ownlearner.Mine"

@@ -11,7 +11,7 @@ import pytest
 
 from pate_cli.commands.table import main
 from pate_cli.errors import InputError
-from pate_cli.report import Interval, RunRecord, store, write_record
+from pate_cli.results import Interval, RunRecord, store, write_record
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import pytest
 from pate_cli import cli
 from pate_cli.release import open_ledgers
 from pate_cli.release.files import certificate, model_card
-from pate_cli.report import read_record
+from pate_cli.results import read_record
 from pate_cli.students import load_student, save_student
 
 pytest.importorskip("opendp")

@@ -40,7 +40,7 @@ def shown(outside, monkeypatch, capsys):
     (outside / f"{NAME}.csv").write_text("\n".join(["a,b,c,label", *lines]) + "\n")
     (outside / "own").mkdir()
     (outside / "own" / "recipe.yaml").write_text(RECIPE.replace("OVERRIDES", ", ".join([*OWN, *SMALL])))
-    monkeypatch.setattr("pate_cli.report.figures.render", lambda *_, **__: (b"", b"", 1.0))
+    monkeypatch.setattr("pate_cli.results.figures.render", lambda *_, **__: (b"", b"", 1.0))
     terminal.out.cache_clear()
 
     def call(*commands):

@@ -14,7 +14,7 @@ from processes import children_of, finish, numbers, psutil, start, until
 from pate_cli.cli import main
 from pate_cli.config import composition
 from pate_cli.errors import InputError
-from pate_cli.report import read_record
+from pate_cli.results import read_record
 
 SMALL = ["dataset.n_records=1500", "split.public=60"]
 LAUNCHERS = {"joblib": "hydra_plugins.hydra_joblib_launcher", "submitit_local": "submitit"}

@@ -15,7 +15,7 @@ from pate_cli import pipeline, terminal
 from pate_cli.config.composition import compose
 from pate_cli.engine import rows, run_dir, schedule
 from pate_cli.errors import InputError
-from pate_cli.report import store
+from pate_cli.results import store
 from pate_cli.students import load_student
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "compute.workers=1"]
@@ -94,9 +94,9 @@ def test_repeats_are_written_as_they_finish(monkeypatch):
     clock = iter([10.0, 10.0, 10.5, 10.9, 11.0, 11.0])
     monkeypatch.setattr(run_dir.time, "monotonic", lambda: next(clock))
     written = []
-    write = run_dir.report.write_repeats
+    write = run_dir.results.write_repeats
     monkeypatch.setattr(
-        run_dir.report,
+        run_dir.results,
         "write_repeats",
         lambda where, done: written.append(len(done)) or write(where, done),
     )

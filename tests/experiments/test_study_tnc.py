@@ -14,8 +14,8 @@ from scipy.integrate import quad
 
 from pate_cli.config.recipes import find_recipe
 from pate_cli.errors import ConfigError
-from pate_cli.report.interval import Interval, mean_ci
 from pate_cli.reproduce.study import load_study
+from pate_cli.results.interval import Interval, mean_ci
 
 run_once = load_study(find_recipe("tnc-rates")).run_once
 PRIVACY = Privacy(eps=2.0, delta=1e-7, failure=0.05, calibration="tight")

@@ -11,11 +11,11 @@ import pytest
 from pate_cli.commands.reproduce import main
 from pate_cli.config import recipes
 from pate_cli.errors import InputError
-from pate_cli.report.interval import Interval
-from pate_cli.report.verdict import Verdict, close
 from pate_cli.reproduce import recipe_run
 from pate_cli.reproduce.claims_page import page_of
 from pate_cli.reproduce.outcome import FILE, Outcome, key_of, load, save
+from pate_cli.results.interval import Interval
+from pate_cli.results.verdicts import Verdict, close
 
 OUT = Path("outputs/reproduce")
 REPO = Path(__file__).resolve().parents[2]

@@ -10,11 +10,11 @@ from pate_cli.config.recipes import find_recipe
 from pate_cli.engine.store import RepeatRecord
 from pate_cli.errors import InputError
 from pate_cli.privacy import gaussian
-from pate_cli.report import Interval
-from pate_cli.report.frame import frame_of, paired_difference
 from pate_cli.reproduce.rows import DoneRow, pairs
 from pate_cli.reproduce.study import load_study
 from pate_cli.reproduce.verdicts import check_claim, claim_verdicts, eps_ex_post_verdict, row_verdicts
+from pate_cli.results import Interval
+from pate_cli.results.means import frame_of, paired_difference
 
 
 def unit(repeat, accuracy=0.9, answered=10, ex_post=0.5, **changes):

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from pate_cli.engine import schedule
-from pate_cli.report.findings import document, write
-from pate_cli.report.table import Column, Table, from_frame, number
 from pate_cli.reproduce.assemble import assemble
+from pate_cli.results.page import document, write
+from pate_cli.results.tables import Column, Table, from_frame, number
 
 HARD = "50% of a_b & c#d [x] *y* <z> {w} ~ ^ \\ $1 | ± ∞ – ≤ τ é 漢"
 GRID = Table(

@@ -11,11 +11,11 @@ from pate_cli.config.recipes import find_recipe, read_recipe
 from pate_cli.engine import schedule
 from pate_cli.engine.plan import make_plan
 from pate_cli.errors import InputError
-from pate_cli.report.findings import write
 from pate_cli.reproduce.assemble import assemble
 from pate_cli.reproduce.recipe_run import reproduce
 from pate_cli.reproduce.rows import done_rows
 from pate_cli.reproduce.study import finisher
+from pate_cli.results.page import write
 
 SETTINGS = """\
 title: Settings

@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from scipy.special import ndtr
 
 from pate_cli.checks import Check, Listed, Real, Whole
-from pate_cli.report.figures import STYLES, band, new_figure
-from pate_cli.report.interval import Interval
-from pate_cli.report.verdict import close
 from pate_cli.reproduce.study import Progress, StudyResult
+from pate_cli.results.figures import STYLES, band, new_figure
+from pate_cli.results.interval import Interval
+from pate_cli.results.verdicts import close
 
 CHECKS: dict[str, Check] = {
     "teachers": Listed(Whole(1), at_least=2, ascending=True),

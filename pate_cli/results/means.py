@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from pate_cli.errors import one_line
-from pate_cli.report.interval import Interval
-from pate_cli.report.record import RunRecord
-from pate_cli.report.table import ABSENT, Column, number
+from pate_cli.results.interval import Interval
+from pate_cli.results.record import RunRecord
+from pate_cli.results.tables import ABSENT, Column, number
 
 __all__ = ["ALWAYS", "SYNONYMS", "differing", "flat", "frame_of", "mean_of", "paired_difference"]
 __all__ += ["pivoted", "ranks", "settings", "telling"]

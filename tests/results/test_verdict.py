@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from pate_cli.report import Interval
-from pate_cli.report.verdict import FEWEST, Verdict, at_least, combined, compare, rule
+from pate_cli.results import Interval
+from pate_cli.results.verdicts import FEWEST, Verdict, at_least, combined, compare, rule
 
 MARGIN = 0.02
 TABLES, ROWS = 10_000, 16

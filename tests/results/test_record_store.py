@@ -12,7 +12,7 @@ import pytest
 
 from pate_cli import terminal as writing
 from pate_cli.errors import DataError
-from pate_cli.report import (
+from pate_cli.results import (
     RunRecord,
     find_records,
     read_record,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from pate_cli.config.recipes import Recipe
 from pate_cli.errors import InputError
-from pate_cli.report.table import Column, Table
-from pate_cli.report.verdict import Verdict
+from pate_cli.results.tables import Column, Table
+from pate_cli.results.verdicts import Verdict
 from pate_cli.terminal import check_directory, err, out, write_file
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def publish(
 
 def write(directory: Path, findings: Findings) -> list[Path]:
     """Write every file, each whole or not at all; files of an earlier run are removed."""
-    from pate_cli.report.figures import render  # matplotlib: not for the check before the work
+    from pate_cli.results.figures import render  # matplotlib: not for the check before the work
 
     content: dict[str, str | bytes] = {}
     drawn: list[tuple[str, str, float]] = []  # name, SVG in Base64, width in CSS pixels

@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 
 from pate_cli.errors import InputError, one_line
-from pate_cli.report.frame import ALWAYS, SYNONYMS, differing, pivoted, ranks, settings, telling
-from pate_cli.report.interval import T_NOTE, Interval
-from pate_cli.report.record import RunRecord
-from pate_cli.report.runs import Runs, checksum, count, majority, order, select, warnings
-from pate_cli.report.table import ABSENT, Column, Table, number
+from pate_cli.results.interval import T_NOTE, Interval
+from pate_cli.results.means import ALWAYS, SYNONYMS, differing, pivoted, ranks, settings, telling
+from pate_cli.results.record import RunRecord
+from pate_cli.results.runs import Runs, checksum, count, majority, order, select, warnings
+from pate_cli.results.tables import ABSENT, Column, Table, number
 
 __all__ = ["METRICS", "run_table"]
 

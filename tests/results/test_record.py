@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pate_cli.report import Interval, RunRecord, collect_provenance, config_hash, summarise
+from pate_cli.results import Interval, RunRecord, collect_provenance, config_hash, summarise
 from pate_cli.types import RepeatResult, Votes
 
 
@@ -145,9 +145,9 @@ def test_provenance():
 
 
 def test_importing_the_room_is_cheap():
-    code = "import sys, pate_cli.report, pate_cli.commands.table; print(*sys.modules)"
+    code = "import sys, pate_cli.results, pate_cli.commands.table; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert "pate_cli.report.record" in loaded
+    assert "pate_cli.results.record" in loaded
     assert not {"numpy", "scipy", "pandas", "sklearn", "rich", "matplotlib"} & set(loaded)

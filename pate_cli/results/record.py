@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.report.interval import Interval
-from pate_cli.report.provenance import config_hash, plain
+from pate_cli.results.interval import Interval
+from pate_cli.results.provenance import config_hash, plain
 
 if TYPE_CHECKING:
     from pate_cli.types import RepeatResult

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pate_cli.report.interval import Interval, mean_ci, simultaneous
+from pate_cli.results.interval import Interval, mean_ci, simultaneous
 
 
 @pytest.mark.parametrize(("n", "level", "t"), [(2, 0.95, 12.7062), (10, 0.95, 2.2622), (30, 0.99, 2.7564)])

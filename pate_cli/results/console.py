@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table as Rich
     from rich.text import Text
 
-    from pate_cli.report.table import Column, Table
+    from pate_cli.results.tables import Column, Table
 
 __all__ = ["show"]
 

@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 from pate_cli.errors import InputError
-from pate_cli.report import Interval, RunRecord
-from pate_cli.report.findings import document
-from pate_cli.report.runs import select
-from pate_cli.report.runs_table import run_table
+from pate_cli.results import Interval, RunRecord
+from pate_cli.results.page import document
+from pate_cli.results.runs import select
+from pate_cli.results.runs_table import run_table
 
 
 def record(dataset="mushroom", mechanism="svt", eps=1.0, **changed):

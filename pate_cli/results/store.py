@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pate_cli.errors import DataError, one_line
-from pate_cli.report.record import RunRecord
+from pate_cli.results.record import RunRecord
 from pate_cli.terminal import write_file
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pate_cli.errors import one_line
-from pate_cli.report.provenance import config_hash
-from pate_cli.report.record import RunRecord
-from pate_cli.report.table import ABSENT, number
+from pate_cli.results.provenance import config_hash
+from pate_cli.results.record import RunRecord
+from pate_cli.results.tables import ABSENT, number
 
 __all__ = ["Runs", "checksum", "count", "majority", "order", "select", "warnings"]
 

@@ -18,12 +18,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from pate_cli.errors import InputError
-from pate_cli.report.figures import band, below_axis, look, new_figure, number_axis
-from pate_cli.report.frame import differing, settings
-from pate_cli.report.interval import Interval
-from pate_cli.report.record import RunRecord
-from pate_cli.report.runs import select
-from pate_cli.report.runs_table import run_table
+from pate_cli.results.figures import band, below_axis, look, new_figure, number_axis
+from pate_cli.results.interval import Interval
+from pate_cli.results.means import differing, settings
+from pate_cli.results.record import RunRecord
+from pate_cli.results.runs import select
+from pate_cli.results.runs_table import run_table
 
 __all__ = ["Point", "Row", "check_columns", "draw", "notes", "points"]
 __all__ += ["rows_of_comparison", "rows_of_runs", "rows_of_table"]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.report.console import show
-from pate_cli.report.interval import Interval
+from pate_cli.results.console import show
+from pate_cli.results.interval import Interval
 from pate_cli.terminal import out
 
 if TYPE_CHECKING:

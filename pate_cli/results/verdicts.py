@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-from pate_cli.report.interval import LEVEL, Interval, simultaneous
+from pate_cli.results.interval import LEVEL, Interval, simultaneous
 
 __all__ = ["FEWEST", "VERDICTS", "Verdict", "VerdictWord"]
 __all__ += ["above", "at_least", "close", "combined", "compare", "rule"]

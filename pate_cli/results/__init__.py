@@ -1,0 +1,67 @@
+"""Records of runs, their files, and tables of many runs.
+
+Nothing heavy is imported here: a command may import this room at start-up.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from pate_cli.errors import InputError
+from pate_cli.results.interval import Interval
+from pate_cli.results.provenance import collect_provenance, config_hash, plain, versions
+from pate_cli.results.record import STATUSES, RunRecord, Summary, summarise
+from pate_cli.results.store import Found, find_records, read_record, write_record, write_repeats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "STATUSES",
+    "Found",
+    "Interval",
+    "RunRecord",
+    "Summary",
+    "collect_provenance",
+    "config_hash",
+    "find_records",
+    "plain",
+    "read_record",
+    "summarise",
+    "versions",
+    "write_record",
+    "write_repeats",
+]
+
+
+class _Room(ModuleType):
+    """Lets the module be called: `pate_cli.results("outputs")`."""
+
+    def __call__(self, *paths: str | Path) -> pd.DataFrame:
+        """Collect runs, as ``pate table`` does: a row a run, every number in full.
+
+        Parameters
+        ----------
+        *paths : path-like
+            Directories that are searched, or files; default: ``outputs``.
+
+        Raises
+        ------
+        InputError
+            If a file cannot be read.
+        """
+        import pandas as pd
+
+        from pate_cli.results.runs_table import run_table
+
+        found = find_records(paths or ("outputs",))
+        if found.unreadable:
+            path, reason = found.unreadable[0]
+            raise InputError(f"{path}: {reason}")
+        return pd.DataFrame(run_table(found.records, metrics=True).records)
+
+
+sys.modules[__name__].__class__ = _Room
