@@ -43,7 +43,7 @@ def finish(p: dict[str, Any], rows: Sequence[DoneRow], findings: Findings) -> Fi
         parts.setdefault((row.planned.spec.panel, row.dataset), []).append(row)
     claims = [settings_verdict(parts, words, p, findings.recipe.margin)]
     claims += filter(None, [interval_verdict(rows, p["splits"])])
-    table = settings_table(parts, words, findings.recipe.claims, p)
+    table = settings_table(parts, words, [] if findings.quick else findings.recipe.claims, p)
     return replace(findings, more={"settings": table, **findings.more}, claims=claims)
 
 

@@ -1,6 +1,6 @@
 """Sizes of the datasets and of their splits, counted from the files (LZCW21 Table 3).
 
-A dataset that is not on this machine is counted by its published sizes, and its row says so.
+A dataset whose file is not on this machine is missing: nothing was counted.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from pate_cli import datasets
 from pate_cli.checks import Check, Listed, OneOf
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
-from pate_cli.datasets.files import ENTRIES
 from pate_cli.engine.plan import missing_data
 from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.results.figures import new_figure
-from pate_cli.results.tables import Column, Table
+from pate_cli.results.tables import Column, Table, number
 from pate_cli.results.verdicts import Verdict
 
 HEADS = {
@@ -44,21 +43,17 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
     records, verdicts, notes = [], [], []
     for name in p["dataset"]:
         printed, missing = dict(zip(HEADS, PRINTED[name], strict=True)), missing_data(name)
-        counts = count(name, on_disk=not missing)
+        counts = {} if missing else count(name)
         wrong = [
-            f"{HEADS[key]} {counts[key]:,}, printed {printed[key]:,}"
-            for key in HEADS
-            if counts[key] != printed[key]
+            f"{HEADS[key]} {n:,}, printed {printed[key]:,}" for key, n in counts.items() if n != printed[key]
         ]
-        reason = "; ".join(wrong) or "every size is the printed one"
-        status = f"known sizes, not counted: {missing}" if missing else "counted"
-        if missing:
-            notes.append(f"{name}: {status}")
-            reason += " (by its published sizes: the file is not here)"
-        verdicts.append(Verdict(name, "differs" if wrong else "reproduces", reason))
+        reason = missing or "; ".join(wrong) or "every size is the printed one"
+        verdicts.append(Verdict(name, "missing" if missing else "differs" if wrong else "reproduces", reason))
+        notes += [f"{name}: {missing}"] if missing else []
+        status = "missing" if missing else "counted"
         record: dict[str, Any] = {"dataset": name}
         for key in HEADS:
-            record |= {key: counts[key], f"printed_{key}": printed[key]}
+            record |= {key: counts.get(key), f"printed_{key}": printed[key]}
         records.append(record | {"status": status, "verdict": verdicts[-1].verdict, "reason": reason})
         progress(len(records), len(p["dataset"]))
     return StudyResult(table(records), {"figure": functools.partial(draw, records)}, verdicts, notes)
@@ -73,17 +68,18 @@ def table(records: list[dict[str, Any]]) -> Table:
     columns += [Column("how", numeric=False, detail=True), Column("verdict", numeric=False, tags=True)]
     cells = []
     for record in records:
-        sizes = [f"{record[name]:,}" for key in HEADS for name in (key, f"printed_{key}")]
-        cells.append([record["dataset"], *sizes, record["status"].partition(":")[0], record["verdict"]])
+        sizes = [number(record[name], ",d") for key in HEADS for name in (key, f"printed_{key}")]
+        cells.append([record["dataset"], *sizes, record["status"], record["verdict"]])
     return Table(columns, cells, records)
 
 
-def count(name: str, *, on_disk: bool) -> dict[str, int]:
-    """Sizes of a dataset and of its default split: of its file, or as published."""
+def count(name: str) -> dict[str, int]:
+    """Sizes of a dataset and of its default split, by the keys of `HEADS`."""
     config = parse(compose([f"dataset={name}"]))
-    of: Any = datasets.load(name, **config.dataset.options) if on_disk else ENTRIES[name]
-    parts = datasets.sizes(of.n_records, **config.split.shares)
-    return {"n_records": of.n_records, **vars(parts), "n_features": of.n_features}
+    dataset = datasets.load(name, **config.dataset.options)
+    parts = vars(datasets.sizes(dataset.n_records, **config.split.shares))
+    sizes = {"n_records": dataset.n_records, **parts, "n_features": dataset.n_features}
+    return {key: sizes[key] for key in HEADS}
 
 
 def draw(records: list[dict[str, Any]]) -> Figure:
@@ -95,7 +91,8 @@ def draw(records: list[dict[str, Any]]) -> Figure:
         theirs, ours = [row[f"printed_{key}"] for key in HEADS], [row[key] for key in HEADS]
         name = row["dataset"]
         ax.plot(places, theirs, markersize=10, markerfacecolor="white", label=f"{name}, the paper", **look)
-        ax.plot(places, ours, markersize=4, label=f"{name}, ours", **look)
+        if ours[0] is not None:
+            ax.plot(places, ours, markersize=4, label=f"{name}, ours", **look)
     ax.set_yscale("log")
     ax.set_xticks(range(len(HEADS)), list(HEADS.values()))
     ax.set_ylabel("records (dimension: features)")

@@ -39,7 +39,7 @@ def assemble(plan: Plan, results: Results, finish: Callable[..., Findings] | Non
     """Tables, figures and verdicts of a recipe of runs; `finish` adds those of its own `study.py`."""
     recipe = plan.recipe
     rows = done_rows(plan, results)
-    judged = row_verdicts(rows, recipe.margin, instead=recipe.quick if plan.quick else [], typed=plan.typed)
+    judged = row_verdicts(rows, recipe.margin, quick=plan.quick, typed=plan.typed)
     compared = [pair for of, minus in recipe.pairs for pair in pairs(rows, of, minus)]
     findings = Findings(
         recipe=recipe,

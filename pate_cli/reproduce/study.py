@@ -13,7 +13,7 @@ import functools
 import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,7 +25,7 @@ from pate_cli.errors import ConfigError, InputError
 from pate_cli.reproduce.sources import sources
 from pate_cli.results.page import Findings
 from pate_cli.results.tables import Table, from_frame
-from pate_cli.results.verdicts import Verdict
+from pate_cli.results.verdicts import VERDICTS, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,18 +121,31 @@ def run_study(
     params = parameters(recipe, given, quick=quick)
     module = load_study(recipe)
     checked = read(params, module.CHECKS)
-    smaller = quick and bool(recipe.quick)
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1):  # the same sums in the same order on every machine
         result = module.run(checked, progress)
+    table = result.table if isinstance(result.table, Table) else from_frame(result.table)
     return Findings(
         recipe=recipe,
         command=["pate", "reproduce", recipe.name, *given, *["--quick"] * quick],
-        table=result.table if isinstance(result.table, Table) else from_frame(result.table),
+        table=_unjudged(table) if quick else table,
         figures=dict(result.figures),
-        claims=[one.unjudged("quick run") if smaller else one for one in result.verdicts],
+        claims=[one.unjudged("quick run") if quick else one for one in result.verdicts],
         notes=[*recipe.notes, *result.notes],
-        quick=smaller,
+        quick=quick,
         sources=sources() | {"parameters": ", ".join(f"{key}={value}" for key, value in params.items())},
     )
+
+
+def _unjudged(table: Table) -> Table:
+    """Take back the verdicts in a table of a quick run."""
+    judged = set(VERDICTS) - {"missing"}
+
+    def cell(name: str, value: Any) -> Any:
+        return "no verdict" if name == "verdict" and value in judged else value
+
+    heads = [column.header for column in table.columns]
+    cells = [list(map(cell, heads, row)) for row in table.cells]
+    records = [{name: cell(name, value) for name, value in record.items()} for record in table.records]
+    return replace(table, cells=cells, records=records)

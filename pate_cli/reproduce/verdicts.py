@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from pate_cli.config.command_line import without_place
 from pate_cli.errors import InputError
 from pate_cli.reproduce.rows import DoneRow, Pair, digits_of, matches, signed
 from pate_cli.results.interval import Interval, simultaneous
@@ -36,26 +35,25 @@ _OPTIONAL = ("where", "need", "margin")
 
 
 def row_verdicts(
-    rows: Sequence[DoneRow], margin: float, *, instead: Sequence[str], typed: Sequence[str]
+    rows: Sequence[DoneRow], margin: float, *, quick: bool, typed: Sequence[str]
 ) -> dict[str, Verdict]:
     """Compare rows with the printed accuracies, where there are any, by the names of the rows.
 
-    Accuracies closer than `margin` count as the same; `instead` are the overrides of a quick run, which make
-    it another experiment than the paper's, and `typed` those of the user, which the reasons name.
+    Accuracies closer than `margin` count as the same; a `quick` run is not judged; `typed` are the overrides
+    of the user, which the reasons name.
     """
     printed = [row for row in rows if "accuracy" in row.printed]
-    instead = without_place(instead)
     but = f" (with {' '.join(typed)})" if typed else ""
     verdicts = {}
     for row in printed:
-        word, reason = _row(row, margin, len(printed), instead)
+        word, reason = _row(row, margin, len(printed), quick)
         name, gap = row.name, row.difference
         wide = gap and gap.at(simultaneous(len(printed)))
         verdicts[name] = Verdict(name, word, reason + but * bool(row.units), wide, margin)
     return verdicts
 
 
-def _row(row: DoneRow, margin: float, n_rows: int, instead: Sequence[str]) -> tuple[VerdictWord, str]:
+def _row(row: DoneRow, margin: float, n_rows: int, quick: bool) -> tuple[VerdictWord, str]:
     gap, eps = row.difference, row.printed.get("eps", row.eps)
     if row.status != "ok":
         return "missing", f"{row.status}: {row.message}"
@@ -63,8 +61,8 @@ def _row(row: DoneRow, margin: float, n_rows: int, instead: Sequence[str]) -> tu
         return "missing", "nothing was measured"
     if eps != row.eps:
         return "no verdict", f"eps is {row.eps:g} here and {eps:g} in the paper"
-    if instead:
-        return "no verdict", f"quick run, {' '.join(instead)}: not the paper's sizes"
+    if quick:
+        return "no verdict", "quick run"
     by = f"ours {signed(gap.at(simultaneous(n_rows)))} against the printed value"
     if row.majority is not None and row.printed["accuracy"] < row.majority:
         word: VerdictWord = "printed number unusable"

@@ -56,8 +56,12 @@ class Verdict:
         return cls(**content | {"gap": gap})
 
     def unjudged(self, why: str) -> Verdict:
-        """Take it back, as of a quick run or of too few repeats; its reason stays."""
-        return replace(self, verdict="no verdict", reason=f"{why}. {self.reason}")
+        """Take it back, as of a quick run or of too few repeats; its reason stays, and what is missing is."""
+        return (
+            self
+            if self.verdict == "missing"
+            else replace(self, verdict="no verdict", reason=f"{why}. {self.reason}")
+        )
 
 
 def close(name: str, gap: Interval, margin: float, reason: str, rows: int = 1) -> Verdict:

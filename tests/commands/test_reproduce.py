@@ -1,3 +1,4 @@
+import csv
 import os
 import signal
 from pathlib import Path
@@ -52,6 +53,30 @@ def some_data(monkeypatch, request):
 
 def files(directory):
     return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+
+
+def words(directory, column):
+    """Verdicts or sizes of the data sets of table 3."""
+    lines = (directory / "table.csv").read_text().splitlines()
+    return {row["dataset"]: row[column] for row in csv.DictReader(lines)}
+
+
+def test_sizes_that_were_not_counted_are_missing(outside, monkeypatch, real_data, capsys):
+    monkeypatch.setenv("PATE_DATA", str(outside))
+    (outside / "mushrooms").symlink_to(real_data / "mushrooms")
+    assert reproduce.main(["table3"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    found = {"mushroom": "reproduces", "a9a": "missing", "real-sim": "missing"}
+    assert words(outside / "outputs/reproduce/table3", "verdict") == found
+    assert words(outside / "outputs/reproduce/table3", "n_records") | {"mushroom": ""} == dict.fromkeys(
+        found, ""
+    )
+    assert "real-sim: real-sim.bz2 (https://" in said
+    assert reproduce.main(["table3", "--quick"]) == 0  # there is no smaller version of it
+    found = {"mushroom": "no verdict", "a9a": "missing", "real-sim": "missing"}
+    assert words(outside / "outputs/reproduce/table3-quick", "verdict") == found
+    page = (outside / "outputs/reproduce/table3-quick/report.html").read_text()
+    assert "quick run. every size is the printed one" in page
 
 
 def test_list_names_every_recipe(capsys):

@@ -60,14 +60,14 @@ def rows(plan_of):
 def test_verdicts(rows, accuracies, word):
     done = rows(passive=accuracies)
     name = done[0].planned.spec.name
-    assert row_verdicts(done, 0.02, instead=[], typed=[])[name].verdict == word
-    assert "with a=b" in row_verdicts(done, 0.02, instead=[], typed=["a=b"])[name].reason or not accuracies
+    assert row_verdicts(done, 0.02, quick=False, typed=[])[name].verdict == word
+    assert "with a=b" in row_verdicts(done, 0.02, quick=False, typed=["a=b"])[name].reason or not accuracies
 
 
 def test_few_repeats_have_no_verdict(rows):
     done = rows(passive=[0.7, 0.7])
     few = dataclasses.replace(done[0], units=done[0].units[:9])
-    (verdict,) = row_verdicts([few], 0.02, instead=[], typed=[]).values()
+    (verdict,) = row_verdicts([few], 0.02, quick=False, typed=[]).values()
     assert (verdict.verdict, verdict.reason) == (
         "no verdict",
         "ours +0.0000 ± 0.0000 against the printed value: 9 repeats are fewer than 10",
@@ -80,25 +80,25 @@ def test_few_repeats_have_no_verdict(rows):
 def test_more_rows_need_more(rows):
     """An interval that is inside the margin by itself is not enough among several."""
     row = rows(passive=[0.69, 0.717])[0]
-    words = [row_verdicts([row] * n, 0.0125, instead=[], typed=[])[row.name].verdict for n in (1, 30)]
+    words = [row_verdicts([row] * n, 0.0125, quick=False, typed=[])[row.name].verdict for n in (1, 30)]
     assert words == ["reproduces", "undecided"]
 
 
 def test_rows_without_a_verdict_say_why(rows):
     done = rows(passive=[0.9, 0.9], active=[0.7, 0.7])
-    verdicts = row_verdicts(done, 0.02, instead=[], typed=[])
+    verdicts = row_verdicts(done, 0.02, quick=False, typed=[])
     names = [row.planned.spec.name for row in done]
     assert verdicts[names[1]].reason == "eps is 4 here and 0.5 in the paper"
     assert verdicts[names[1]].verdict == "no verdict"
     assert names[4] not in verdicts  # nothing is printed
     assert verdicts[names[5]].verdict == "missing"
     assert verdicts[names[5]].reason.startswith("missing: real-sim.bz2")
-    quick = row_verdicts(done, 0.02, instead=["repeats=2"], typed=[])[names[0]]
+    quick = row_verdicts(done, 0.02, quick=True, typed=[])[names[0]]
     assert quick.verdict == "no verdict"
     assert "quick run" in quick.reason
     under = dataclasses.replace(done[0].planned.spec, printed={"accuracy": 0.4, "ci": 0.01, "eps": 0.5})
     row = dataclasses.replace(done[0], planned=dataclasses.replace(done[0].planned, spec=under))
-    (verdict,) = row_verdicts([row], 0.02, instead=[], typed=[]).values()
+    (verdict,) = row_verdicts([row], 0.02, quick=False, typed=[]).values()
     assert verdict.verdict == "printed number unusable"
     assert f"lies under {row.majority:.3f}" in verdict.reason
     assert 0.5 <= row.majority < 0.53
