@@ -8,6 +8,9 @@ import numpy as np
 
 from pate_cli.privacy.door import Door, Passing, RecordingDoor
 
+NORMS = {"gaussian": 2, "gamma": 2, "laplace": 1, "exponential": np.inf, "above threshold": np.inf}
+"""The norm that the proof of each kind of noise takes the sensitivity of one release in."""
+
 
 class Recorder(RecordingDoor):
     """Keeps the releases of a run in one list, those of doors that it spawns too."""
@@ -51,9 +54,8 @@ class Replay(Door):
         (kind, value, *stated), out = self.history.pop(0)
         now = (passing.kind, *passing[2:], passing.value.shape)
         assert now == (kind, *stated, value.shape), "another release than was recorded"
-        apart = np.abs(np.asarray(passing.value, dtype=float) - value)
-        if passing.kind == "gaussian" and apart.size:
-            apart = np.sqrt(np.square(apart).reshape(passing.releases, -1).sum(axis=1))
-        if apart.size:
+        if value.size:
+            apart = (np.asarray(passing.value, dtype=float) - value).reshape(passing.releases, -1)
+            apart = np.linalg.norm(apart, NORMS[passing.kind], axis=1)
             self.moved.append((passing, float(apart.max()) / passing.sensitivity))
         return out

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from doors import Recorder
 
 from pate_cli import mechanisms, teachers
+from pate_cli.errors import InputError
 from pate_cli.learners import make_learner
 from pate_cli.mechanisms.agnostic import relabel as relabelling
 from pate_cli.privacy.gaussian import vector_mu_squared
@@ -28,11 +29,7 @@ from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting, Votes
 N, M, K, DELTA = 480, 12, 48, 1e-2
 """Records (or persons), public points, teachers."""
 
-TWO = ("agprivcl", "private_prediction", "realizable_to_agnostic", "soft", "sspp", "universal")
-RELEASED = ("gaussian", "active", "svt", "best", "score_boosting", "tune")
-PERSONS = ("gaussian", "svt", "gnmax", "active", "soft", "best", "noisy_gd", "tune")
 RELABELLING = ("agprivcl", "private_prediction", "realizable_to_agnostic", "universal")
-"""Those of two classes only; with a form for releases; given all records of persons; that relabel records."""
 
 
 @dataclass(frozen=True)
@@ -156,24 +153,33 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
     ("output_perturbation", {"noise": "laplace"}),
     ("tune", {"candidates": UNLIKE}),
     ("tune", {"candidates": MANY}),
+    ("noisy_histograms", {}),  # a plug-in
 ]
 """What each mechanism is put to, with which options."""
 
 
 def _forms() -> list[Form]:
-    found = []
-    for name, given in OPTIONS:
-        private_cutoff = given.get("cutoff") == "private"
-        exact = name in RELEASED and not private_cutoff and "calibration" not in given
-        persons = name in PERSONS and not private_cutoff
+    forms = []
+    for name, options in OPTIONS:
+        form = Form(name, tuple(options.items()), n_features=1 if options.get("inner") == "grid" else 2)
+        exact, three = _works(replace(form, exact=True)), _works(replace(form, n_classes=3))
+        persons = form.plan().persons != "one record"
         kinds = list(product([False, True][: 1 + exact], [False, True], [False, True][: 1 + persons]))
-        if given != QUICK.get(name, {}):
+        if options != QUICK.get(name, {}):
             kinds = [kinds[0], kinds[-1]]
         for release, sparse, of_persons in kinds:
-            n_classes = 3 if sparse and name not in TWO else 2
-            n_features = 1 if given.get("inner") == "grid" else 2
-            found.append(Form(name, tuple(given.items()), release, n_classes, sparse, of_persons, n_features))
-    return found
+            n_classes = 3 if sparse and three else 2
+            forms.append(replace(form, exact=release, n_classes=n_classes, sparse=sparse, persons=of_persons))
+    return forms
+
+
+def _works(form: Form) -> bool:
+    """Whether the mechanism takes such a form, or refuses it."""
+    try:
+        form.plan()
+    except InputError:
+        return False
+    return True
 
 
 FORMS = [pytest.param(form, id=str(form)) for form in _forms()]

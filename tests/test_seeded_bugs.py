@@ -57,6 +57,7 @@ def caught(argv, capsys):
 door, svt_at_work, noisy = "privacy.door", "privacy.above_threshold", "mechanisms.direct.noisy_gd"
 descent, best = "mechanisms.direct.clipped_gradients", "mechanisms.direct.best"
 perturbed, agnostic = "mechanisms.direct.output_perturbation", "mechanisms.agnostic"
+plug_in = "tests.noisy_histograms"
 boosted, calibrated = "mechanisms.scores.score_boosting", "mechanisms.scores.student"
 
 n_steps, ten, rounds, queries = (("steps", 5),), (("steps", 10),), (("rounds", 2),), (("queries", 3),)
@@ -79,6 +80,16 @@ BUGS = [
      f"{door}:Door.exponential", "if math.isinf(eps):", "if True:"),
     ("noise vectors of half the length", drawn, Form("output_perturbation", (("noise", "laplace"),)),
      f"{door}:Door.gamma", "self.noise.exponential(scale,", "self.noise.exponential(scale / 2,"),
+    ("Laplace releases of one call counted once", paid, Form("noisy_histograms"),
+     f"{door}:Door.laplace", "+= releases", "+= 1"),
+    ("vectors of three classes counted once", paid,
+     Form("output_perturbation", (("noise", "laplace"),), n_classes=3),
+     f"{door}:Door.gamma", "+= vectors", "+= 1"),
+    # a plug-in
+    ("Laplace noise on many counts as one release", moved, Form("noisy_histograms"),
+     f"{plug_in}:NoisyHistograms.releases", "self.m", "1"),
+    ("an L1 sensitivity stated in L2", moved, Form("noisy_histograms"),
+     f"{plug_in}:NoisyHistograms.release", "sensitivity=2.0", "sensitivity=2**0.5"),
     # gaussian, active
     ("half of the noise that the plan has", paid, Form("gaussian"),
      "mechanisms.gaussian:noisy_counts", "sigma=sigma,", "sigma=sigma / 2,"),
@@ -231,7 +242,8 @@ BUGS = [
 def edit(patch, where, right, wrong):
     """Put a bug into the source of a function or property, and the function into its place."""
     module, _, name = where.partition(":")
-    module = importlib.import_module(f"pate_cli.{module}")
+    own = module.startswith("tests.")
+    module = importlib.import_module(module.removeprefix("tests.") if own else f"pate_cli.{module}")
     owner = operator.attrgetter(name.rpartition(".")[0])(module) if "." in name else module
     found = inspect.getattr_static(owner, name.rpartition(".")[2])
     plain = found.fget if isinstance(found, property) else getattr(found, "__func__", found)

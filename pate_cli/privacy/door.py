@@ -28,7 +28,7 @@ class Passing(NamedTuple):
     value: NDArray[Any]
     sensitivity: float  # as stated by the mechanism, in the unit of the value
     scale: float  # likewise; of an exponential mechanism, eps
-    releases: int = 1  # independent releases along the first axis, each of that sensitivity
+    releases: int = 1  # along the first axis, each of that sensitivity
     unit: float | None = None  # of integer noise
 
 
@@ -42,8 +42,8 @@ class Spent:
         Sum of mu^2 of the Gaussian releases, which compose to its root also where they are chosen adaptively
         (Dong, Roth, Su 2022, Corollary 2); how many numbers got integer noise (`pate_cli.privacy.gaussian`).
     pure, inner : Counter of float
-        Number of releases of each pure eps: Laplace noise and exponential mechanisms; and the same for
-        choices that are not released.
+        Number of releases of each pure eps: Laplace and gamma noise, exponential mechanisms; and the same
+        for choices that are not released.
     sparse : list of AboveThreshold
         Runs of the sparse vector technique.
     apart : list of Spent
@@ -67,16 +67,19 @@ class Spent:
         return not any(value for kind, value in vars(self).items() if kind not in (*kinds, "integers"))
 
     def sparse_loss(self) -> tuple[float, float]:
-        """(eps, delta) of the runs of the sparse vector technique, from the noise they had."""
-        losses = [run.calibration.proved(below=int(run.below.max())) for run in self.sparse]
+        """(eps, delta) of all runs of the sparse vector technique, from the noise they had."""
+        losses = [one.calibration.proved(below) for one in self.sparse for below in one.below.tolist()]
         return math.fsum(eps for eps, _ in losses), math.fsum(delta for _, delta in losses)
 
 
 class Door:
     """The only way out of the private side: adds noise and counts its cost.
 
-    Sensitivities are those of one replaced record (or person), in L2 for the Gaussian and in L1 for Laplace
-    noise. Noise of scale 0 releases a value as it is, at infinite cost.
+    **What counts as one release.** An array is one release, whose sensitivity is the most that one replaced
+    record (or person) moves all of its numbers together: in L2 for Gaussian and in L1 for Laplace noise. With
+    `releases`, it is that many along its first axis, each of that sensitivity, and each is paid for. Each
+    vector of gamma noise, each choice and each run of the sparse vector technique is a release. Noise of
+    scale 0 releases a value as it is, at infinite cost.
 
     Attributes
     ----------
@@ -125,13 +128,14 @@ class Door:
         value : ndarray
             PRIVATE.
         sensitivity, sigma : float
-            In the unit of `value`; of one release.
+            In the unit of `value`; of one release, in L2.
         releases : int
-            How many releases of one run this is: rows of `value`, each of which has the sensitivity.
+            How many releases this is, along the first axis; see the class.
         unit : float, optional
             For integer noise: `value` is whole multiples of it, and so is the noise.
         """
         if unit is None:
+            self._refuse_integers("Gaussian")
             self.spent.mu_squared += releases * (math.inf if sigma == 0 else (sensitivity / sigma) ** 2)
         else:
             self.spent.mu_squared += releases * vector_mu_squared(sensitivity / unit, sigma / unit)
@@ -143,24 +147,37 @@ class Door:
 
         return self._pass(Passing("gaussian", value, sensitivity, sigma, releases, unit), noisy)
 
-    def laplace(self, value: NDArray[Any], *, sensitivity: float, scale: float) -> FloatArray:
-        """Release an array with Laplace noise of `scale` on each number: sensitivity/scale-DP."""
-        self.spent.pure[sensitivity / scale if scale else math.inf] += 1
+    def laplace(
+        self, value: NDArray[Any], *, sensitivity: float, scale: float, releases: int = 1
+    ) -> FloatArray:
+        """Release an array with Laplace noise on each number: each release is sensitivity/scale-DP.
+
+        Parameters
+        ----------
+        value : ndarray
+            PRIVATE.
+        sensitivity, scale : float
+            In the unit of `value`; of one release, in L1.
+        releases : int
+            How many releases this is, along the first axis; see the class.
+        """
+        self._refuse_integers("Laplace")
+        self.spent.pure[sensitivity / scale if scale else math.inf] += releases
 
         def noisy() -> FloatArray:
             return value + self.noise.laplace(scale, value.size).reshape(value.shape)
 
-        return self._pass(Passing("laplace", value, sensitivity, scale), noisy)
+        return self._pass(Passing("laplace", value, sensitivity, scale, releases), noisy)
 
-    def gamma(
-        self, value: NDArray[Any], *, sensitivity: float, scale: float, releases: int = 1
-    ) -> FloatArray:
+    def gamma(self, value: NDArray[Any], *, sensitivity: float, scale: float) -> FloatArray:
         """Release vectors with noise b of density ``~ exp(-|b|/scale)``, each sensitivity/scale-DP.
 
-        `value` has shape (..., d), and `releases` vectors of one run. The norm of the noise is
+        `value` has shape (..., d); the sensitivity is that of one vector, in L2. The norm of the noise is
         Gamma(d, scale), a sum of d exponentials; its direction uniform.
         """
-        self.spent.pure[sensitivity / scale if scale else math.inf] += releases
+        self._refuse_integers("gamma")
+        vectors = value.size // value.shape[-1]
+        self.spent.pure[sensitivity / scale if scale else math.inf] += vectors
 
         def noisy() -> FloatArray:
             norms = self.noise.exponential(scale, value.size).reshape(-1, value.shape[-1]).sum(axis=1)
@@ -168,7 +185,7 @@ class Door:
             drawn = directions * (norms / np.linalg.norm(directions, axis=1))[:, None]
             return np.asarray(value + drawn.reshape(value.shape))
 
-        return self._pass(Passing("gamma", value, sensitivity, scale, releases), noisy)
+        return self._pass(Passing("gamma", value, sensitivity, scale, vectors), noisy)
 
     def exponential(
         self,
@@ -192,6 +209,7 @@ class Door:
         released : bool
             False for a choice that only the mechanism itself sees; see `Spent.inner`.
         """
+        self._refuse_integers("exponential")
         choices = scores.size // scores.shape[axis]
         (self.spent.pure if released else self.spent.inner)[eps] += choices
 
@@ -208,13 +226,18 @@ class Door:
         return self._pass(Passing("exponential", scores, sensitivity, eps, choices), chosen)
 
     def above_threshold(self, calibration: SvtCalibration, runs: int = 1) -> AboveThreshold:
-        """Start the sparse vector technique; its decisions are released."""
+        """Start runs of the sparse vector technique, each paid for; their decisions are released."""
 
         def release(numbers: NDArray[Any], decide: Callable[[], Decisions]) -> Decisions:
             return self._pass(Passing("above threshold", numbers, 1.0, 0.0, len(numbers)), decide)
 
         self.spent.sparse.append(AboveThreshold(calibration, self.noise, release, runs))
         return self.spent.sparse[-1]
+
+    def _refuse_integers(self, kind: str) -> None:
+        """Refuse what has no proof for integers, before the noise: a release of it would be no release."""
+        if getattr(self.noise, "integers", False):
+            raise RuntimeError(f"{kind} noise on numbers of no unit, from a source of integers")
 
     def _pass(self, passing: Passing, make: Callable[[], Out]) -> Out:
         """Make a release; tests record, replay and measure here."""

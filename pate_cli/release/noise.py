@@ -27,6 +27,8 @@ class ExactNoise:
     InputError if OpenDP is not installed.
     """
 
+    integers = True
+
     def __init__(self) -> None:
         _opendp()
 

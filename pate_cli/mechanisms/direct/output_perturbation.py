@@ -127,7 +127,7 @@ class OutputPlan(Mechanism):
         if self.noise == "gaussian":
             moved = self.sensitivity * math.sqrt(len(exact))
             return door.gaussian(every, sensitivity=moved, sigma=self.scale)
-        return door.gamma(every, sensitivity=self.sensitivity, scale=self.scale, releases=len(exact))
+        return door.gamma(every, sensitivity=self.sensitivity, scale=self.scale)
 
     def attacks(self) -> list[SampledAttack]:
         """Make worst-case neighbours: few scaled records; the other records are zeros, without a gradient.
