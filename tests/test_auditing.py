@@ -272,7 +272,7 @@ def test_only_what_is_released_while_a_run_takes_queries_counts():
     class Telling(Session):
         """Runs that take no query, and would tell everything."""
 
-        exhausted, state, spent = True, "stopped", None
+        exhausted, state, spent = False, "stopped", None  # or it would not be asked
 
         def __init__(self, runs):
             self.runs = runs

@@ -178,6 +178,8 @@ def of_votes(plan: VoteMechanism, attack: VoteAttack, runs: int, streams: Sequen
             chunk = slice(start, min(start + _CHUNK, runs))
             session = plan.session(Door.seeded(child), chunk.stop - start)
             for query, counts in enumerate(attack.neighbour if neighbour else attack.counts):
+                if session.exhausted:
+                    break
                 labels = session.ask(Votes(counts[None], int(counts.sum())))
                 if not labels.reached.any():
                     break

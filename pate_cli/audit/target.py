@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from pate_cli import mechanisms
 from pate_cli.audit.attack import RUNS
 from pate_cli.audit.persons import person_attacks
+from pate_cli.audit.releases import default_attacks, release_attack
 from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.mechanisms.votes import VoteAttack
 from pate_cli.types import Setting
 
 if TYPE_CHECKING:
     from pate_cli.config import RunConfig
-    from pate_cli.mechanisms import Mechanism
+    from pate_cli.mechanisms import Mechanism, SampledAttack
 
 __all__ = ["RECORDS", "TEACHERS", "Target", "make_target"]
 
@@ -50,22 +52,23 @@ def make_target(
 ) -> Target:
     """Calibrate the mechanism of a configuration, and list the attacks on it.
 
-    `records`, `teachers` and `runs` have defaults if None. InputError if the mechanism cannot be calibrated.
+    `records`, `teachers` and `runs` have defaults if None. InputError if the mechanism cannot be calibrated,
+    or there is nothing to attack.
     """
     if math.isinf(config.eps):
         raise ConfigError("eps", config.eps, "a finite number: without noise nothing is claimed")
     numbers: dict[str, Any] = {"queries": queries, "classes": classes, "persons": persons}
     teachers = teachers or config.teacher.count
-    made, records = _feasible(config, queries, classes, records, teachers)
+    made, setting = _feasible(config, queries, classes, records, teachers)
     if not isinstance(made, mechanisms.VoteMechanism):
-        attacks = made.attacks_on_persons() if persons else made.attacks()
+        attacks = _attacks(made, setting, persons)
         runs = runs or max(attack.runs for attack in attacks)
-        numbers |= {"records": records, "n_teachers": made.n_teachers, "runs": runs}
+        numbers |= {"records": setting.n_private, "n_teachers": made.n_teachers, "runs": runs}
         return Target(made, attacks, numbers, learner=True)
     if not teachers:
         made = replace(made, n_teachers=max(made.n_teachers, made.teachers_to_attack))
     numbers |= {"n_teachers": made.n_teachers, "runs": runs or RUNS}
-    on_votes = made.attacks()
+    on_votes = made.attacks() or mechanisms.VoteMechanism.attacks(made)
     if persons:
         teacher = (config.teacher.estimator, config.teacher.params)
         sizes = (made.n_teachers, classes, queries)
@@ -74,10 +77,22 @@ def make_target(
     return Target(made, on_votes, numbers, learner=False)
 
 
+def _attacks(made: Mechanism, setting: Setting, persons: bool) -> list[SampledAttack]:
+    """Attacks of a mechanism's own, or those on votes if it asks for them; ConfigError if there are none."""
+    try:
+        attacks = made.attacks_on_persons() if persons else made.attacks()
+    except ConfigError:
+        if not made.asks_votes:
+            raise
+        attacks = []
+    attacks = attacks or default_attacks(made, setting) or mechanisms.Mechanism.attacks(made)
+    return [release_attack(made, setting, one) if isinstance(one, VoteAttack) else one for one in attacks]
+
+
 def _feasible(
     config: RunConfig, queries: int, classes: int, records: int | None, teachers: int | None
-) -> tuple[Mechanism, int]:
-    """Calibrate, with more teachers until it is feasible unless their number was given; and the records."""
+) -> tuple[Mechanism, Setting]:
+    """Calibrate, with more teachers until it is feasible unless their number was given; and for what."""
     m = config.mechanism
     setting = Setting(
         eps=config.eps,
@@ -100,7 +115,7 @@ def _feasible(
         n = records or max(RECORDS, 2 * K)
         try:
             sized = replace(setting, n_private=n, n_teachers=min(K, n))
-            return mechanisms.find(m.name).calibrate(m.options, sized), n
+            return mechanisms.find(m.name).calibrate(m.options, sized), sized
         except InfeasibleError as error:
             if teachers:
                 raise

@@ -164,7 +164,10 @@ class Mechanism(ABC):
         return {}
 
     def attacks(self) -> list[Any]:
-        """Worst-case neighbours for an audit: `VoteAttack` or `SampledAttack`; ConfigError if it has none."""
+        """Worst-case neighbours for an audit: `VoteAttack` or `SampledAttack`; ConfigError if it has none.
+
+        One that asks votes and has none is attacked all the same (`pate_cli.audit`).
+        """
         raise ConfigError("mechanism.name", self.name, "a mechanism that offers attacks")
 
     def attacks_on_persons(self) -> list[SampledAttack]:

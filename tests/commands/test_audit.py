@@ -1,10 +1,16 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from noisy_histograms import NoisyHistograms
 
-from pate_cli import audit, teachers
+from pate_cli import audit, cli, teachers
 from pate_cli.commands import audit as command
+from pate_cli.errors import BudgetSpent
+from pate_cli.mechanisms.base import Mechanism
+from pate_cli.mechanisms.gaussian import GaussianSession
+from pate_cli.mechanisms.votes import VoteAttack
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import PrivateRecords
 
@@ -164,3 +170,63 @@ def test_teachers_that_share_a_person_are_caught(capsys, monkeypatch):
     code, shown = run(capsys, "mechanism=gaussian", "--persons", "--teachers", "16", "--runs", "100")
     assert code == 1
     assert "VIOLATION: all records of one person moved" in shown.strip().splitlines()[-1]
+
+
+# -- plug-ins without attacks
+
+
+@pytest.fixture
+def plug_in(tmp_path):
+    """How `pate audit` is told of the mechanism of `noisy_histograms`."""
+    (tmp_path / "conf" / "mechanism").mkdir(parents=True)
+    (tmp_path / "conf" / "mechanism" / "mine.yaml").write_text("name: noisy_histograms\n")
+    return ["--config-dir", str(tmp_path / "conf"), "mechanism=mine", "eps=1", "--runs", "2000"]
+
+
+def _none(plan):
+    return Mechanism.attacks(plan)
+
+
+def _on_votes(plan):
+    counts = np.tile([9, 3], (plan.m, 1))
+    return [VoteAttack("votes of its own", counts, counts + np.array([-1, 1]))]
+
+
+@pytest.mark.parametrize("attacks", [_none, lambda plan: [], _on_votes], ids=["none", "empty", "on votes"])
+def test_a_mechanism_that_asks_votes_is_audited_by_its_release(plug_in, attacks, capsys, monkeypatch):
+    """A release of ten histograms that is charged as one is found, whatever attacks the plug-in brings."""
+    monkeypatch.setattr(NoisyHistograms, "attacks", attacks)
+    code, shown = run(capsys, *plug_in)
+    assert code == 0
+    assert ("votes of its own" if attacks is _on_votes else "every query critical") in shown
+    monkeypatch.setattr(NoisyHistograms, "releases", 1)
+    code, shown = run(capsys, *plug_in)
+    assert code == 1
+    assert shown.strip().splitlines()[-1].startswith("VIOLATION: measured lower bound ")
+
+
+@pytest.mark.parametrize("attacks", [_none, lambda plan: []], ids=["none", "empty"])
+@pytest.mark.parametrize("persons", [[], ["--persons"]])
+def test_a_learner_with_nothing_to_attack_is_refused_in_one_line(
+    plug_in, attacks, persons, capsys, monkeypatch
+):
+    monkeypatch.setattr(NoisyHistograms, "attacks", attacks)
+    monkeypatch.setattr(NoisyHistograms, "asks_votes", False)
+    assert cli.main(["audit", *plug_in, *persons]) == 2
+    said = "pate: mechanism.name: got 'noisy_histograms'; accepted: a mechanism that offers attacks\n"
+    assert capsys.readouterr() == ("", said)
+
+
+@pytest.mark.parametrize("error", [BudgetSpent("no further query is taken"), IndexError("no noise is left")])
+def test_a_session_is_not_asked_once_it_is_exhausted(error, capsys, monkeypatch):
+    right = GaussianSession.ask
+
+    def ask(self, votes):
+        if self.exhausted:
+            raise error
+        return right(self, votes)
+
+    monkeypatch.setattr(GaussianSession, "ask", ask)
+    code, shown = run(capsys, "mechanism=gaussian", "eps=1")
+    assert code == 0
+    assert "twice the queries" in shown
