@@ -76,7 +76,7 @@ def test_wheel_carries_package_configs_and_recipes(wheel):
 
 
 # of packages that need not be installed here
-OTHER_NAMES = {"mlflow": "mlflow-skinny", "interpret": "interpret-core"}
+OTHER_NAMES = {"interpret": "interpret-core"}
 
 
 def test_wheel_asks_for_all_that_is_imported(wheel):

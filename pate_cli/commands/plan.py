@@ -16,7 +16,7 @@ from pate_cli.terminal import err
 __all__ = ["UNUSED", "main"]
 
 _SAME = "not used by pate plan, whose numbers are the same whatever it is"
-UNUSED = dict.fromkeys(("seed", "compute", "cache", "ledger", "tracking", "hydra"), _SAME)
+UNUSED = dict.fromkeys(("seed", "compute", "cache", "ledger", "hydra"), _SAME)
 """Keys that no public number depends on."""
 
 _USAGE = """\
@@ -32,8 +32,8 @@ noise, thresholds and how many teachers they need. Takes the arguments of
   pate plan tune student=logistic,tree eps=1   # with the arguments of pate tune
   pate plan --theory dataset=mushroom eps=1   # the papers' theorems on it
 
-Keys that no public number depends on are refused: seed, compute, cache, ledger,
-tracking and hydra.*.
+Keys that no public number depends on are refused: seed, compute, cache, ledger
+and hydra.*.
 
 Everything shown is computed from sizes and the configuration, never from
 records or votes, so showing it costs no privacy. A point of a sweep that cannot

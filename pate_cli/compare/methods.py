@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 # keys that are the same for all methods: else they are not compared at the same splits and budget
 _COMMON = (
     *("dataset", "eps", "delta", "repeats", "seed", "split"),
-    *("compute", "cache", "release", "ledger", "purpose", "tracking"),
+    *("compute", "cache", "release", "ledger", "purpose"),
 )
 _ELSEWHERE = {
     "eps": "here it is --eps 0.5,1,2",
@@ -36,7 +36,6 @@ _ELSEWHERE = {
     "mechanism": "here it is --methods A,B, or --method NAME=OVERRIDE,OVERRIDE",
     "release": "not here: a frontier is an experiment, not a release",
     "ledger": "not here: a frontier is an experiment, not a release",
-    "tracking": "not here; pate run tells MLflow",
     "hydra": "not here; the directory is --output DIR",
 }
 

@@ -207,7 +207,6 @@ class RunConfig:
     release: bool = option(False, Flag())
     purpose: str | None = option(None, Or("null", _PURPOSE))
     ledger: str | None = option(None, Or("null", Text("a directory")))
-    tracking: str | None = option(None, Or("null", OneOf(("mlflow",))))
     cache: bool = option(False, Flag())
 
 
@@ -249,7 +248,6 @@ def _check_release(config: RunConfig) -> None:
         ("repeats", config.repeats, config.repeats == 1, "1", "; each release is charged by itself"),
         ("compute", place, place == "local", "local", ": records stay on this machine"),
         ("seed", config.seed, config.seed == 0, "nothing", ": it draws its own randomness"),
-        ("tracking", config.tracking, not config.tracking, "null", ": nothing but its files leaves it"),
         ("cache", cached, not cached, "false", ": what is kept there are exact votes"),
     ):
         if not fits:

@@ -17,7 +17,6 @@ from pate_cli.pipeline import Prepared, teaching_key
 __all__ = ["Plan", "PlannedRow", "make_plan", "missing_data"]
 
 _UNUSED = dict.fromkeys(("release", "ledger"), "not here: a recipe is an experiment, not a release")
-_UNUSED["tracking"] = "not here; pate run tells MLflow"
 _UNUSED["hydra"] = "not here; the directory is --output DIR"
 
 

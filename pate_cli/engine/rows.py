@@ -14,7 +14,6 @@ from typing import Any
 from pate_cli import datasets, pipeline
 from pate_cli.config import Composer, DatasetConfig, RunConfig, parse
 from pate_cli.engine.store import CacheKey, VoteStore, repeat_key
-from pate_cli.engine.tracking import check_tracking
 from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.results.provenance import config_hash
@@ -129,16 +128,14 @@ def _state(config: DatasetConfig) -> tuple[int, ...]:
 
 
 def check_places(configs: Iterable[RunConfig]) -> None:
-    """Refuse (InputError) a cluster, directory of votes or tracker that is of no use; or two of `compute`."""
-    places = dict.fromkeys((config.cache, config.compute, config.tracking) for config in configs)
-    if len({compute for _, compute, _ in places}) > 1:
+    """Refuse (InputError) a cluster or directory of votes that is of no use; or two of `compute`."""
+    places = dict.fromkeys((config.cache, config.compute) for config in configs)
+    if len({compute for _, compute in places}) > 1:
         raise ConfigError("compute", "several", "one and the same for all jobs of a sweep")
-    for keeps_votes, compute, tracking in places:
+    for keeps_votes, compute in places:
         if keeps_votes:
             votes = VoteStore()
             votes.check()
             votes.trim()
         if compute.name == "dask":
             check_cluster(compute.address)
-        if tracking is not None:
-            check_tracking()

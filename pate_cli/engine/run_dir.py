@@ -19,7 +19,6 @@ from pate_cli.engine import schedule
 from pate_cli.engine.progress import Advance, reporting
 from pate_cli.engine.rows import Job
 from pate_cli.engine.store import PLACE, RepeatRecord, RepeatStore
-from pate_cli.engine.tracking import track
 from pate_cli.errors import InfeasibleError, InputError
 from pate_cli.terminal import write_file
 
@@ -166,11 +165,9 @@ class _RunDirectory:
         self.finished = True
         if self._done:
             results.write_repeats(self._directory, self._done)
-        record = self._write_record(status, message)
-        if status == "ok" and self._raw.get("tracking") and (problem := track(record, self._directory)):
-            terminal.err().print(f"pate: {problem}", markup=False, soft_wrap=True)
+        self._write_record(status, message)
 
-    def _write_record(self, status: str, message: str | None) -> results.RunRecord:
+    def _write_record(self, status: str, message: str | None) -> None:
         raw, run = self._raw, self._run
         summary: dict[str, Any] = dict(vars(results.summarise(self._done)))
         if run is not None and not self._done:
@@ -197,7 +194,6 @@ class _RunDirectory:
             **summary,
         )
         results.write_record(self._directory, record)
-        return record
 
 
 def show_table(directory: Path, *, n_jobs: int = 1) -> int:

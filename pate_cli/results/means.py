@@ -18,7 +18,15 @@ from pate_cli.results.tables import ABSENT, Column, number
 __all__ = ["ALWAYS", "SYNONYMS", "differing", "flat", "frame_of", "mean_of", "paired_difference"]
 __all__ += ["pivoted", "ranks", "settings", "telling"]
 
-_NO_NUMBERS = ("hydra", "compute", "cache", "release", "purpose", "ledger", "tracking")
+_NO_NUMBERS = (
+    "hydra",
+    "compute",
+    "cache",
+    "release",
+    "purpose",
+    "ledger",
+    "tracking",
+)  # the last of old records
 _IN_NAMES = ("dataset.name", "dataset.path", "mechanism.name", "mechanism.oracle")
 ALWAYS = ("dataset", "mechanism", "teachers", "eps")  # have a column in any case
 

@@ -18,7 +18,7 @@ from pate_cli import __version__
 
 __all__ = ["collect_provenance", "config_hash", "plain", "versions"]
 
-_NO_NUMBERS = ("hydra", "compute", "cache", "purpose", "tracking")
+_NO_NUMBERS = ("hydra", "compute", "cache", "purpose", "tracking")  # the last of old records
 
 
 def config_hash(config: Mapping[str, Any]) -> str:
