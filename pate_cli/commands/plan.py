@@ -56,7 +56,8 @@ def main(argv: list[str]) -> int:
     if line.only_shows or line.force:
         raise InputError("pate plan takes overrides and -m only; the rest is for pate run")
     command_line.refuse_unused(line.overrides, UNUSED)
-    jobs = check_jobs(Composer(line.config_dir, line.config_name), command_line.jobs(line))
+    composer = Composer(line.config_dir, line.config_name)
+    jobs = check_jobs(composer, command_line.jobs(line), sweep=line.multirun)
     runs = [job.run for job in jobs if job.run]
     said = [f"pate: eps {run.config.eps:g}, {text}" for run in runs for text in run.prepared.expectations]
     for text in dict.fromkeys(said):  # broken between words on a terminal, whole lines in a log

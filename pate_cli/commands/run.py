@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     if line.sweeper and line.force:
         raise InputError(f"--force: not with hydra/sweeper={line.sweeper}, whose points are not known before")
     lists = command_line.jobs(line)
-    jobs = check_jobs(composer, lists)
+    jobs = check_jobs(composer, lists, sweep=line.multirun)
     releases = any(job.raw["release"] for job in jobs)
     if releases and (line.multirun or line.force):
         option = "-m" if line.multirun else "--force"
@@ -90,8 +90,8 @@ def main(argv: list[str]) -> int:
 def _show(line: command_line.CommandLine, composer: Composer) -> None:
     """Show help or a configuration through Hydra, after our checks, whose messages are better."""
     if "-sc" not in line.argv and "--shell-completion" not in line.argv:
-        for job in command_line.jobs(line):
-            composer.compose(job)
+        for number, job in enumerate(command_line.jobs(line)):
+            composer.compose(job, number if line.multirun else None)
     run_by_hydra(line, lambda _: [None])
 
 

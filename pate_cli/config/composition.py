@@ -29,6 +29,7 @@ _LAUNCHERS = {
     "submitit_local": "hydra-submitit-launcher submitit",
     "submitit_slurm": "hydra-submitit-launcher submitit",
 }
+_OF_HYDRA = re.compile(r"\$\{hydra:([\w.]+)\}")
 _USUAL = {"launcher": "basic", "sweeper": "basic", "job_logging": "none", "hydra_logging": "none"}
 """Options of Hydra's own groups with which a run does not need its runtime."""
 
@@ -100,20 +101,23 @@ class Composer:
     def __init__(self, config_dir: str | None = None, config_name: str = CONFIG) -> None:
         self.config_dir, self.config_name = config_dir, config_name
         self._by_hydra = lru_cache(maxsize=100)(self._composed)
+        self._depends = lru_cache(maxsize=100)(lambda given: "${" in _unresolved(self._by_hydra(given)))
         self._plain = lru_cache(maxsize=100)(self._resolved)
 
-    def compose(self, given: Sequence[str]) -> dict[str, Any]:
-        """Compose a configuration and resolve it to plain containers, without Hydra's own part."""
+    def compose(self, given: Sequence[str], number: int | None = None) -> dict[str, Any]:
+        """Compose a configuration and resolve it to plain containers, without Hydra's own part.
+
+        `number` is that of the job in its sweep, `${hydra:job.num}`.
+        """
         numbers = {text: value for text in given if (value := _number(text)) is not None}
         rest = tuple(text for text in given if text not in numbers)
         keys = [text.partition("=")[0].lstrip("+~") for text in given]
         # a key that comes twice, or within {...}: a later override may undo an earlier one
         if len(set(keys)) == len(keys) and not any("{" in text for text in rest):
-            shared, fixed = self._plain(rest)
-            raw = copy.deepcopy(shared)
-            if fixed and all(_is_set(raw, text.partition("=")[0], numbers[text]) for text in numbers):
-                return raw
-        return copy.deepcopy(self._plain(tuple(given))[0])
+            raw: Any = None if self._depends(rest) else copy.deepcopy(self._plain(rest, None))
+            if raw and all(_is_set(raw, text.partition("=")[0], numbers[text]) for text in numbers):
+                return dict(raw)
+        return dict(copy.deepcopy(self._plain(tuple(given), number)))
 
     def directory(self, given: Sequence[str], *, multirun: bool) -> str | None:
         """Directory that `hydra.run.dir` or `hydra.sweep.dir` chooses; None for `auto`, our own choice."""
@@ -151,15 +155,21 @@ class Composer:
         with self._one_line(given), initialize_config_dir(str(main), **version_base()):
             return hydra_compose(self.config_name, [*given, *more], return_hydra_config=True)
 
-    def _resolved(self, given: tuple[str, ...]) -> tuple[dict[str, Any], bool]:
-        """Our part of a composition as plain containers, and whether no value depends on another."""
-        from omegaconf import OmegaConf
+    def _resolved(self, given: tuple[str, ...], number: int | None) -> Any:
+        """Our part of a composition as plain containers."""
+        from omegaconf import OmegaConf, open_dict
 
-        cfg = self._by_hydra(given)
-        ours = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
+        cfg = copy.deepcopy(self._by_hydra(given))
+        if number is not None:
+            with open_dict(cfg.hydra.job):
+                cfg.hydra.job.num, cfg.hydra.job.id = number, str(number)
         with self._one_line(given), _resolving(cfg):
-            raw: Any = OmegaConf.to_container(ours, resolve=True)
-        return raw, "${" not in repr(OmegaConf.to_container(ours))
+            for name in _OF_HYDRA.findall(_unresolved(cfg)):
+                if OmegaConf.select(cfg.hydra, name, throw_on_missing=False) is None:
+                    raise InputError(
+                        f"${{hydra:{name}}}: has no value here; hydra:job.num is of a sweep (-m)"
+                    )
+            return OmegaConf.to_container(_ours(cfg), resolve=True)
 
     @contextmanager
     def _one_line(self, overrides: Sequence[str]) -> Iterator[None]:
@@ -216,6 +226,20 @@ class Composer:
         hint = did_you_mean(name, node, before)
         there = ", ".join(before + other for other in node) or f"none in {before.rstrip('.')}"
         return InputError(f"{key}: no such key{hint}; there are: {there}")
+
+
+def _unresolved(cfg: DictConfig) -> str:
+    """Text of our part of a composition, interpolations as they are written."""
+    from omegaconf import OmegaConf
+
+    return repr(OmegaConf.to_container(_ours(cfg)))
+
+
+def _ours(cfg: DictConfig) -> DictConfig:
+    """Our part of a composition."""
+    from omegaconf import OmegaConf
+
+    return OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
 
 
 def _is_set(raw: dict[str, Any], key: str, value: float) -> bool:

@@ -82,10 +82,10 @@ class Job:
         return config_hash(self.raw)
 
 
-def check_jobs(composer: Composer, lists: Sequence[Sequence[str]]) -> list[Job]:
+def check_jobs(composer: Composer, lists: Sequence[Sequence[str]], *, sweep: bool = False) -> list[Job]:
     """Check every job, and where its work is to be done; InputError unless only some jobs are infeasible."""
     forget()
-    jobs = [Job.of(composer.compose(given)) for given in lists]
+    jobs = [Job.of(composer.compose(given, n if sweep else None)) for n, given in enumerate(lists)]
     configs = [job.run.config for job in jobs if job.run]
     for job in jobs:
         if job.refusal and not (configs and isinstance(job.refusal, InfeasibleError)):

@@ -416,6 +416,22 @@ def test_what_only_hydra_does_it_is_asked_to_do(pate, tmp_path, monkeypatch):
     ]
 
 
+@pytest.mark.parametrize("subdir", ["", "job-"])  # Hydra runs the jobs of the second sweep
+def test_a_value_may_be_the_number_of_the_job(pate, subdir):
+    asked = [
+        "eps=1,1",
+        "seed=${hydra:job.num}",
+        "hydra.sweep.dir=out",
+        f"hydra.sweep.subdir={subdir}${{hydra.job.num}}",
+    ]
+    assert pate("-m", *asked)[0] == 0
+    assert [result(f"out/{subdir}{number}")["provenance"]["seed"] for number in (0, 1)] == [0, 1]
+    for name in ("job.num", "job.id", "runtime.output_dir", "nothing"):
+        code, _, err = pate(f"seed=${{hydra:{name}}}", "hydra.run.dir=one")
+        refused = f"pate: ${{hydra:{name}}}: has no value here; hydra:job.num is of a sweep (-m)\n"
+        assert (code, err, Path("one").exists()) == (2, refused, False)
+
+
 def test_a_finished_repeat_that_states_another_guarantee_is_done_again(pate):
     assert pate("hydra.run.dir=one")[0] == 0
     before = numbers("one")
