@@ -2,6 +2,10 @@
 
 import doctest
 import math
+import re
+import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +23,7 @@ import pate_cli
 from pate_cli import PateClassifier
 from pate_cli.api import classifier
 
+REPO = Path(__file__).resolve().parent.parent
 PLAIN = {"mechanism": "gaussian", "eps": math.inf, "public_share": 0.3, "n_teachers": 2, "random_state": 0}
 
 
@@ -48,6 +53,15 @@ def test_mechanisms_learn_and_say_what_it_cost(mechanism):
     assert model.privacy_.neighbours.startswith("one record")
     assert not model.privacy_.exact
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_the_lines_of_the_readme_run_after_its_install(monkeypatch):
+    """Which brings no OpenDP."""
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    (lines,) = re.findall("```python\n(.*?)```", (REPO / "README.md").read_text(encoding="utf-8"), re.S)
+    names: dict[str, Any] = {}
+    exec(lines, names)
+    assert names["model"].score(names["X"][3600:], names["y"][3600:]) > 0.8
 
 
 def test_no_seed_is_exact_noise():

@@ -79,6 +79,8 @@ def _opendp() -> Any:
     try:
         import opendp.prelude as dp
     except ImportError as error:
-        raise InputError("release=true needs OpenDP: pip install opendp") from error
+        raise InputError(
+            "exact noise (release=true; Python: no random_state) needs OpenDP: pip install opendp"
+        ) from error
     dp.enable_features("contrib")
     return dp
