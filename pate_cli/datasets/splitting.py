@@ -106,12 +106,25 @@ def sizes(
         if public_file is None and n_public > n_private:
             key, got, part = "split.public", public, n_public
         accepted = f"at most {max(0, part + spare)} of the {n_records} {unit} in the private file"
-        raise ConfigError(key, got, accepted + (", for the test needs one" if n_held_out else ""))
+        if n_held_out:
+            accepted += (
+                f", for the test needs some; {_advice(n_records, n_public if public_file is None else 0)}"
+            )
+        raise ConfigError(key, got, accepted)
     n_budget = _part("split.budget", budget, n_public, lambda labels: max(1, round(labels)))
     if n_budget > n_public:
         accepted = f"at most {n_public} points, those of the public split: not enough for the budget"
         raise ConfigError("split.budget", budget, accepted)
     return SplitSizes(n_private, n_public, left - n_private if n_held_out else test_file or 0, n_budget)
+
+
+def _advice(n_records: int, n_public: int) -> str:
+    """Sizes that work, in the words of a command line: a fifth of what is not public is for the test."""
+    if 2 * n_public >= n_records:
+        n_public = math.ceil(_PUBLIC * n_records)
+    n_private = math.floor(_PRIVATE * (n_records - n_public))
+    public = f" split.public={n_public}" if n_public else ""
+    return f"split.private={n_private}{public} leaves {n_records - n_public - n_private} of them for it"
 
 
 def sizes_of(dataset: Dataset, *, release: bool = False, mode: str = "records", **shares: Any) -> SplitSizes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -56,6 +58,24 @@ def test_refuses_what_is_neither_fraction_nor_count(key):
 def test_refuses_parts_that_do_not_fit(private, public, budget, message):
     with pytest.raises(ConfigError, match=message):
         sizes(100, private, public, budget)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"public": 0.2}, {"public": 0.9}, {"private": 0.99}, {"private": 3, "public": 997}, {"public": 0.5}],
+)
+@pytest.mark.parametrize("public_file", [None, 100])
+def test_a_refusal_names_both_keys_and_proposes_what_works(given, public_file):
+    """split.public=0.2 was refused with advice that left one record for the test."""
+    if public_file is not None:
+        given = {"private": 1_000}
+    with pytest.raises(ConfigError, match="for the test needs some") as caught:
+        sizes(1_000, **given, public_file=public_file)
+    advice = dict(re.findall(r"split\.(\w+)=(\d+)", str(caught.value)))
+    assert set(advice) == ({"private", "public"} if public_file is None else {"private"})
+    found = sizes(1_000, **{key: int(value) for key, value in advice.items()}, public_file=public_file)
+    assert f"leaves {found.n_test} of them for it" in str(caught.value)
+    assert found.n_test >= 100
 
 
 def _numbered(n=50, kind=np.asarray):
