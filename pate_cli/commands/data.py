@@ -19,6 +19,7 @@ from pate_cli.datasets.files import (
     require,
     status,
 )
+from pate_cli.datasets.labels import in_order
 from pate_cli.errors import ConfigError, DataError, one_line
 from pate_cli.terminal import check_file, write_output
 
@@ -93,14 +94,15 @@ def _describe(options: argparse.Namespace) -> int:
     """Print the schema proposed for a file, and write it if that is asked for."""
     if options.output is not None:
         check_file(options.output)
-    table = read_table(options.file, options)
+    table = read_table(options.file, options, {options.target} - {None})
     if options.target is not None and options.target not in table.columns:
         accepted = f"a column of {options.file}: {', '.join(table.columns)}"
         raise ConfigError("--target", options.target, accepted)
     words = [word.strip() for word in options.missing]
     found = inference.infer(table, target=options.target, words=words, source=str(options.file))
     if options.target is not None:
-        found = dataclasses.replace(found, classes=inference.labels_of(table, options.target, words))
+        labels = table.labels(options.target, words, "--target", missing=True)
+        found = dataclasses.replace(found, classes=list(in_order(labels.names)))
     rows = []
     for name, column in found.columns.items():
         missing = "" if column.kind == "ignored" else "has a code" if column.missing else "none"

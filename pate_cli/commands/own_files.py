@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pate_cli.checks import take
 from pate_cli.datasets.csv_files import ENCODING, SEPARATOR, CsvFormat, read_csv
-from pate_cli.datasets.parquet import read_parquet
+from pate_cli.datasets.parquet import is_parquet, read_parquet
 from pate_cli.datasets.reading import Table
 
-__all__ = ["add_format_options", "is_parquet", "read_table"]
+__all__ = ["add_format_options", "read_table"]
 
 
 def add_format_options(parser: argparse.ArgumentParser) -> None:
@@ -22,13 +22,8 @@ def add_format_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-header", action="store_true", help="the first line is a record")
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether a file is read as Parquet; any other is CSV."""
-    return path.suffix in (".parquet", ".pq")
-
-
 def read_table(path: Path, options: argparse.Namespace, text: Collection[str] = ()) -> Table:
-    """Read a CSV or Parquet file as data sets do; `text` as of `read_csv`."""
+    """Read a CSV file, or Parquet by its ending, as data sets do; `text` as of `read_csv`."""
     if is_parquet(path):
         return read_parquet(path, text)
     sep = None if options.sep is None else take("--sep", options.sep, SEPARATOR)

@@ -6,6 +6,7 @@ import argparse
 import csv
 import io
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pate_cli.checks import Real, take
-from pate_cli.commands.own_files import add_format_options, is_parquet, read_table
+from pate_cli.commands.own_files import add_format_options, read_table
+from pate_cli.datasets.labels import Labels, identity
 from pate_cli.datasets.libsvm import parse
 from pate_cli.datasets.new_records import training_table
+from pate_cli.datasets.parquet import is_parquet
 from pate_cli.datasets.reading import texts
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.students import load_student
@@ -32,7 +35,7 @@ class _Records:
     """New records: features or the rows of a table, labels and names (None if there are none), remarks."""
 
     X: Any
-    labels: list[str] | None
+    labels: Labels | None
     names: list[str] | None = None
     remarks: list[str] = field(default_factory=list)
 
@@ -59,15 +62,25 @@ def main(argv: list[str]) -> int:
         out().out(text, end="", highlight=False)
     for remark in records.remarks:
         err().print(f"pate: {one_line(remark)}", soft_wrap=True, markup=False)
-    known = set(map(_plain, model.classes))
-    # where no label is one that the model knows, they are placeholders: there is nothing to compare
-    if records.labels is not None and not known.isdisjoint(records.labels):
-        right = sum(_plain(ours) == theirs for ours, theirs in zip(labels, records.labels, strict=True))
-        most = max(Counter(records.labels).values())
-        text = f"accuracy {right / len(labels):.4f} ({right} of {len(labels)} records); the commonest class"
-        text += f" alone has {most / len(labels):.4f}"
-        err().print(text, soft_wrap=True, markup=False)
+    if records.labels is not None and (text := _accuracy(model.classes, labels, records.labels)):
+        err().print(one_line(text), soft_wrap=True, markup=False)
     return 0
+
+
+def _accuracy(classes: Sequence[str], ours: list[str], theirs: Labels) -> str:
+    """Accuracy on the records that have labels; empty where none is a class, as with placeholders."""
+    written = {identity(name): name for name in classes}
+    for name in theirs.names:
+        if name not in classes and (known := written.get(identity(name))):
+            return (
+                f"pate: no accuracy: the label {name!r} is {known!r} in the training; accepted: the same form"
+            )
+    if set(classes).isdisjoint(theirs.names):
+        return ""
+    pairs = [(a, theirs.names[code]) for a, code in zip(ours, theirs.codes, strict=True) if code >= 0]
+    right, n = sum(a == b for a, b in pairs), len(pairs)
+    most = max(Counter(b for _, b in pairs).values())
+    return f"accuracy {right / n:.4f} ({right} of {n} records); the commonest class alone has {most / n:.4f}"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,14 +122,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def _numbered(args: argparse.Namespace, model: SavedStudent) -> _Records:
     """Records of a LIBSVM file."""
-    if ".csv" in args.data.suffixes or is_parquet(args.data):
+    if ".csv" in args.data.name.lower() or is_parquet(args.data):
         raise DataError(f"{args.data}: this model was trained on numbered features; accepted: a LIBSVM file")
     for option, why in (("target", "its labels come first on each line"), ("id", "it has no columns")):
         if getattr(args, option) is not None:
             raise ConfigError(f"--{option}", getattr(args, option), f"nothing for a LIBSVM file: {why}")
     from_0 = None if model.first_index is None else model.first_index == 0
     X, y, _ = parse(args.data, model.n_features, from_0=from_0)
-    return _Records(X, [_plain(value) for value in y.tolist()])
+    return _Records(X, y)
 
 
 def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
@@ -132,7 +145,7 @@ def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
             raise ConfigError(f"--{option}", column, f"a column of {args.data}: {', '.join(there)}")
     frame, remarks = trained.read(table)
     target = args.target or (schema.target if schema.target in there else None)
-    labels = None if target is None else [_plain(cell) for cell in table.frame[target]]
+    labels = None if target is None else table.labels(target, trained.words, "--target", missing=True)
     names = None if args.id is None else [str(cell) for cell in texts(table.frame[args.id])]
     return _Records(frame, labels, names, remarks)
 
@@ -176,12 +189,3 @@ def _text(
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows(zip(*columns, strict=True))
     return buffer.getvalue()
-
-
-def _plain(label: Any) -> str:
-    """Label in one form for comparing: "1", "+1" and "1.0" are the same."""
-    text = str(label).strip()
-    try:
-        return repr(float(text))
-    except ValueError:
-        return text

@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.checks import read_options
+from pate_cli.datasets.labels import MANY
 from pate_cli.datasets.splitting import SplitSizes, cached_split, sizes, sizes_of, split
 from pate_cli.errors import ConfigError
 
@@ -32,9 +33,6 @@ FILES = ("path", "private", "public", "test", "schema")
 
 _FEW = 10
 """Records of a class below which a run is warned, where no teachers are counted."""
-
-_MANY = 50
-"""Classes above which a run is warned."""
 
 _MODULES = {
     "synthetic": "synthetic",
@@ -118,7 +116,7 @@ def warnings_of(dataset: Dataset, n_teachers: int) -> tuple[str, ...]:
     import numpy as np
 
     found = []
-    if dataset.n_classes > _MANY:
+    if dataset.n_classes > MANY:
         found.append(
             f"{dataset.n_classes} classes: votes are spread over them, and few points get a clear majority;"
             " classes that are put together ask for less"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.datasets import files
+from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.reading import read_bytes
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset
@@ -112,4 +113,5 @@ def _parse(path: Path) -> tuple[Any, Any, str]:
     low, high = np.array(list(NUMBERS.values()), dtype=np.float64).T
     scaled = np.clip((table[list(NUMBERS)].to_numpy(dtype=np.float64) - low) / (high - low), 0.0, 1.0)
     flags = [table[name].to_numpy()[:, None] == np.array(known) for name, known in CATEGORIES.items()]
-    return sp.csr_matrix(np.hstack([scaled, *flags])), table["income"].to_numpy(dtype=str), checksum
+    labels = Labels.of(table["income"].to_numpy(dtype=str))
+    return sp.csr_matrix(np.hstack([scaled, *flags])), labels, checksum

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.reading import read_bytes
 from pate_cli.datasets.three_files import FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import DataError
@@ -52,6 +53,11 @@ def _read(path: Path) -> LoadedFile:
         if values is not None and values.dtype.kind == "f" and not np.isfinite(values).all():
             row = int(np.argwhere(~np.isfinite(values))[0][0])
             raise DataError(f"{path}, row {row}: {what} holds {values[row]}; finite numbers are needed")
-    if y is not None and y.dtype.kind != "U":
-        y = y.astype(np.float64)
-    return LoadedFile(path, X, y, checksum, lambda row: f"{path}, row {row}")
+
+    def place(row: int) -> str:
+        return f"{path}, row {row}"
+
+    labels = None
+    if y is not None:
+        labels = Labels.of(y.astype(np.int64) if y.dtype.kind == "b" else y).distinct("the label", place)
+    return LoadedFile(path, X, labels, checksum, place)

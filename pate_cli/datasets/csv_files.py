@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import math
 import re
 import warnings
 from collections.abc import Callable, Collection
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli.checks import Flag, Or, option
-from pate_cli.datasets.reading import Table, columns_of, read_bytes
+from pate_cli.datasets.reading import Table, as_utf8, columns_of, marked, read_bytes
 from pate_cli.datasets.tables import TableOptions, make_dataset
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset
@@ -25,7 +26,6 @@ from pate_cli.types import Dataset
 __all__ = ["ENCODING", "SEPARATOR", "CsvFormat", "Options", "Word", "load", "read_csv"]
 
 _SEPARATORS = ",;\t|"
-_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 _NO_TEXT = {
     b"PK\x03\x04": "a spreadsheet, to be saved as CSV, or an archive (then its name ends in .zip)",
     b"PAR1": "a Parquet file (dataset=parquet; its name ends in .parquet)",
@@ -119,6 +119,7 @@ def read_csv(path: Path, form: CsvFormat, text: Collection[str] = (), *, key: st
     if len(frame) != len(lines):
         raise DataError(f"{path}: {len(frame)} records in {len(lines)} lines: quotes that do not fit")
     numeric = {name for name in header if frame[name].dtype.kind in "iuf" and name not in text}
+    numeric -= {name for name in numeric if frame[name].isin([math.inf, -math.inf]).any()}  # "inf" is a text
     # a column of texts may hold 7 and "007", and one of numbers is one of codes where it holds 007
     coded = re.search(rb'(?:^|["%s])\s*0\d' % re.escape(sep.encode()), raw, re.MULTILINE)
     if again := [name for name in header if coded or name not in numeric]:
@@ -132,24 +133,16 @@ def read_csv(path: Path, form: CsvFormat, text: Collection[str] = (), *, key: st
 def _are_codes(column: Any) -> bool:
     """Whether all cells are whole numbers, some with a leading zero, which a number would lose."""
     held = column.dropna()
-    return bool(held.str.fullmatch(r"\d+\s*").all() and held.str.fullmatch(r"0\d+\s*").any())
+    return bool(held.str.fullmatch(r"[0-9]+\s*").all() and held.str.fullmatch(r"0[0-9]+\s*").any())
 
 
 def _as_utf8(raw: bytes, form: CsvFormat, path: Path, key: str) -> bytes:
-    """Text in UTF-8, without a byte order mark; refuses a file that is no text."""
+    """Text in UTF-8; refuses a file that is no text."""
     for mark, what in _NO_TEXT.items():
         if raw.startswith(mark):
             raise DataError(f"{path}: {what}; accepted: a CSV file")
-    marked = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
-    encoding = form.encoding or marked or "utf-8"
-    try:
-        content = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
-    except UnicodeError as error:
-        line = raw.count(b"\n", 0, getattr(error, "start", 0)) + 1
-        name = "UTF-8" if encoding.startswith("utf-8") else encoding
-        hint = f"; {key.format('encoding')} says what it is, as cp1252" if name == "UTF-8" else ""
-        raise DataError(f"{path}, line {line}: not {name} text{hint}") from None
-    return content.encode("utf-8", "surrogatepass")
+    hint = f"; {key.format('encoding')} says what it is, as cp1252"
+    return as_utf8(raw, path, form.encoding or marked(raw) or "utf-8", hint)
 
 
 def _found_separator(raw: bytes) -> str:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pate_cli.datasets.labels import Labels, classes_of
 from pate_cli.datasets.libsvm import parse
 from pate_cli.datasets.reading import joint_digest
-from pate_cli.datasets.three_files import encode_labels
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.terminal import err
 from pate_cli.types import Dataset
@@ -36,7 +36,7 @@ class SourceFile:
     name: str  # on the site and here
     url: str  # empty for a file that is accepted but not fetched
     sha256: str | None  # hex
-    labels: Mapping[float, int] | None = None  # number of records with each label
+    labels: Mapping[str, int] | None = None  # number of records with each label
     n_features: int | None = None  # largest feature index
     instead: SourceFile | None = None  # another form, accepted in its place and looked for first
 
@@ -85,7 +85,6 @@ def load(name: str, options: Options) -> Dataset:
 
 def joined(name: str, read: Callable[[Path], tuple[Any, Any, str]]) -> Dataset:
     """Load all files of a known dataset; `read` returns the sparse features, labels and checksum of one."""
-    import numpy as np
     import scipy.sparse as sp
 
     entry = ENTRIES[name]
@@ -97,11 +96,12 @@ def joined(name: str, read: Callable[[Path], tuple[Any, Any, str]]) -> Dataset:
             raise DataError(f"{file.path}: has changed while it was read; start again")
         features.append(X)
         labels.append(y)
-    y, classes = encode_labels(np.concatenate(labels), name)
+    y = Labels.joined(labels)
+    classes = classes_of(y, name, len(y.codes))
     return Dataset(
         name=name,
         X=sp.vstack(features, format="csr") if len(features) > 1 else features[0],
-        y=y,
+        y=y.among(classes, str),
         classes=classes,
         checksum=joint_digest([file.sha256 for file in found]),
         source=f"{entry.source}: {', '.join(str(file.path) for file in found)}",
@@ -156,8 +156,7 @@ def check(dataset: str, file: SourceFile, path: Path) -> str:
         except DataError as error:
             problem = str(error)
         else:
-            labels, counts = np.unique(y, return_counts=True)
-            held = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+            held = dict(zip(y.names, np.bincount(y.codes).tolist(), strict=True))
             if held != file.labels or X.shape[1] != file.n_features:
                 problem = (
                     f"{path} has {X.shape[1]} features and label counts {held},"
@@ -236,7 +235,7 @@ EMBEDDED: dict[str, Entry] = {
 }
 """Datasets without files; sizes are those of their default options."""
 
-_MUSHROOM = SourceFile("mushrooms", _LIBSVM + "mushrooms", None, {1.0: 3_916, 2.0: 4_208}, 112)
+_MUSHROOM = SourceFile("mushrooms", _LIBSVM + "mushrooms", None, {"1": 3_916, "2": 4_208}, 112)
 _A9A = (
     SourceFile("a9a", _LIBSVM + "a9a", "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906"),
     SourceFile(

@@ -18,14 +18,13 @@ from pate_cli.datasets.schema import (
     not_a_number,
     typed,
 )
-from pate_cli.datasets.three_files import texts_of
 from pate_cli.errors import DataError
 from pate_cli.types import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["advice", "infer", "kind_in_private", "labels_of", "looks_like_unit"]
+__all__ = ["advice", "infer", "kind_in_private", "looks_like_unit"]
 __all__ += ["names_persons", "refuse_doubtful", "remarks_on"]
 
 _IDENTIFIERS, _CASES = "identifiers", "case numbers"
@@ -106,15 +105,6 @@ def kind_in_private(table: Table, name: str, words: Collection[str]) -> Column:
     return Column("category")
 
 
-def labels_of(table: Table, target: str, words: Collection[str]) -> list[str]:
-    """Labels of a public table, without those that stand for a missing value."""
-    values, found = table.numbers(target, words)
-    if found.first is None:
-        return texts_of(np.unique(values[~np.isnan(values)]))
-    names, there, _ = table.texts(target, words)
-    return sorted(set(names[there]))
-
-
 def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> Iterator[str]:
     """Report texts in columns of numbers and unknown categories; quotes one, for the owner of the file."""
     for name in schema.of_kind("numeric"):
@@ -179,7 +169,8 @@ def _doubtful(table: Table, name: str, words: Collection[str]) -> Counts | None:
         return None
     names, there, codes = table.texts(name, words)
     counts = np.bincount(codes, minlength=len(names))
-    like = there & np.array([bool(_LIKE_NUMBER.fullmatch(t) and not _DATE.fullmatch(t)) for t in names])
+    plain = map(str.strip, names)
+    like = there & np.array([bool(_LIKE_NUMBER.fullmatch(t) and not _DATE.fullmatch(t)) for t in plain])
     if like.sum() <= _MANY_NUMBERS or 2 * counts[like].sum() < counts[there].sum():
         return None
     return found

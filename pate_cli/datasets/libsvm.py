@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -16,10 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pate_cli.checks import Or, Whole, option
-from pate_cli.datasets.reading import number_in, read_bytes
+from pate_cli.datasets.labels import NUMBER, Labels, number_in
+from pate_cli.datasets.reading import as_utf8, marked, read_bytes
 from pate_cli.datasets.three_files import FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import DataError
-from pate_cli.types import Dataset, FloatArray
+from pate_cli.types import Dataset
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -29,6 +31,11 @@ __all__ = ["Options", "load", "load_file", "parse", "raw_file", "with_columns", 
 _MAX_INDEX = 2**31 - 1
 _MOST_UNASKED = 2**24
 """Columns taken from the indices alone: each model holds a number a column, and an index may be a slip."""
+
+_RECORD = re.compile(
+    rf"\s*+(?:({NUMBER})(?:\s++qid:[0-9]++)?(?:\s++[0-9]++:{NUMBER})*+\s*+)?(?:#.*)?".encode(), re.DOTALL
+)
+"""A line. scikit-learn, which reads the numbers, takes 1_0, inf, +1 for an index, and any qid."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ def load(name: str, options: Options) -> Dataset:
 
 def parse(
     path: Path, n_features: int | None = None, *, from_0: bool | None = None
-) -> tuple[sp.csr_matrix, FloatArray, str]:
+) -> tuple[sp.csr_matrix, Labels, str]:
     """Features, labels and checksum of one file; see `load_file`."""
     file = load_file(path, n_features=n_features, from_0=from_0)
     return file.X, file.labels, file.checksum
@@ -73,21 +80,36 @@ def raw_file(path: Path) -> LoadedFile:
     from sklearn.datasets import load_svmlight_file
 
     def place(row: int) -> str:
-        numbers = (number for number, fields in _lines(read_bytes(path)[0]) if fields)
+        numbers = (number for number, fields in _lines(_read(path)[0]) if fields)
         return f"{path}, line {next(islice(numbers, row, None), 0)}"
 
-    content, checksum = read_bytes(path)
+    content, checksum = _read(path)
+    names: dict[bytes, int] = {}
+    codes: list[int] = []
+    for line in io.BytesIO(content):
+        if (record := _RECORD.fullmatch(line)) is None:
+            raise DataError(f"{path}{_explain(content)}")
+        if record[1]:
+            codes.append(names.setdefault(record[1], len(names)))
+    if not codes:
+        raise DataError(f"{path}: empty, no records in it")
     try:
         X, y = load_svmlight_file(io.BytesIO(content), zero_based=True)
     except (ValueError, OverflowError) as error:
         raise DataError(f"{path}{_explain(content) or f': not LIBSVM ({error})'}") from None
-    if len(y) == 0:
-        raise DataError(f"{path}: empty, no records in it")
     if X.nnz == 0:
         raise DataError(f"{path}: no record has a feature (index:value)")
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-        raise DataError(f"{path}{_explain(content) or ': NaN or infinity in it'}")
-    return LoadedFile(path, X, y, checksum, place)
+        raise DataError(f"{path}{_explain(content)}")
+    labels = Labels([name.decode() for name in names], np.array(codes)).distinct("the label", place)
+    return LoadedFile(path, X, labels, checksum, place)
+
+
+def _read(path: Path) -> tuple[bytes, str]:
+    """Content, in UTF-8 where a byte order mark says what it is, and checksum of a file."""
+    content, checksum = read_bytes(path)
+    encoding = marked(content)
+    return content if encoding is None else as_utf8(content, path, encoding), checksum
 
 
 def zeros(file: LoadedFile) -> int:
@@ -99,7 +121,7 @@ def zero_based(counts: Mapping[Path, int]) -> bool:
     """Whether indices are counted from 0, by `zeros` of all files; refuses to let a single record decide."""
     if sum(counts.values()) == 1:
         path = next(path for path, count in counts.items() if count)
-        for number, fields in _lines(read_bytes(path)[0]):
+        for number, fields in _lines(_read(path)[0]):
             if any(field.partition(":")[0].strip("0") == "" for field in fields[1:]):
                 accepted = "index 0 in no record, or in two (0:0 is one), as where indices are counted from 0"
                 raise DataError(f"{path}, line {number}: the only index 0; accepted: {accepted}")
@@ -132,7 +154,7 @@ def _lines(content: bytes) -> Iterator[tuple[int, list[str]]]:
 
 
 def _explain(content: bytes) -> str:
-    """Name the first bad line of a file that scikit-learn has refused without one; empty if none is found."""
+    """Name the first bad line of a file, as nothing else does; empty if none is found."""
     found = ((number, _problem(*fields)) for number, fields in _lines(content) if fields)
     return next((f", line {number}: {problem}" for number, problem in found if problem), "")
 
@@ -141,8 +163,10 @@ def _problem(label: str, *pairs: str) -> str:
     if not _is_finite(label):
         return f"label {_short(label)} is not a finite number"
     last = -1
-    for pair in pairs[1:] if pairs and pairs[0].startswith("qid:") else pairs:
+    for number, pair in enumerate(pairs):
         index, _, value = pair.partition(":")
+        if number == 0 and index == "qid" and value.isdecimal():
+            continue
         if not (index.isdecimal() and _is_finite(value)):
             return f"{_short(pair)} is not index:value, a whole and a finite number"
         if not last < int(index) <= _MAX_INDEX:

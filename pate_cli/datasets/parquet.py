@@ -14,7 +14,7 @@ from pate_cli.datasets.tables import TableOptions, make_dataset
 from pate_cli.errors import DataError, InputError
 from pate_cli.types import Dataset
 
-__all__ = ["Options", "load", "read_parquet"]
+__all__ = ["Options", "is_parquet", "load", "read_parquet"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,11 @@ def load(name: str, options: Options) -> Dataset:
     return make_dataset(name, options, read_parquet, "a Parquet file")
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether a file is read as Parquet where its ending decides."""
+    return path.suffix.lower() in (".parquet", ".pq")
+
+
 def read_parquet(path: Path, text: Collection[str] = ()) -> Table:
     """Read a file; texts, true and false are categories, dates stay dates. See `Table`.
 
@@ -34,6 +39,7 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> Table:
     """
     try:
         import pyarrow as pa
+        import pyarrow.compute as pc
         import pyarrow.parquet as pq
         from pyarrow import types
     except ImportError:
@@ -62,6 +68,8 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> Table:
             continue
         if name in text and (types.is_integer(kind) or types.is_decimal(kind)):
             cells = cells.cast(pa.string())
+            if types.is_decimal(kind) and kind.scale > 0:  # 7.00 is 7, as in a column of whole numbers
+                cells = pc.utf8_rtrim(pc.utf8_rtrim(cells, "0"), ".")
         columns[name] = cells.to_pandas()
         if types.is_decimal(cells.type):
             columns[name] = columns[name].astype(np.float64)

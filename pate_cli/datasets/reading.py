@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import lzma
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Mapping
@@ -16,17 +17,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.datasets.three_files import texts_of
+from pate_cli.datasets.labels import Labels, number_in, texts_of
 from pate_cli.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MISSING", "Counts", "Table", "as_text", "columns_of", "has_value", "joint_digest", "number_in"]
-__all__ += ["numbers", "read_bytes", "texts"]
+__all__ = ["MISSING", "Counts", "Table", "as_text", "as_utf8", "columns_of", "has_value", "joint_digest"]
+__all__ += ["marked", "numbers", "read_bytes", "texts"]
 
 MISSING = ("", "na", "n/a", "nan", "null", "?")
 """Cells that hold no number, in small letters."""
+
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_MARKS = {
+    b"\xff\xfe\0\0": "utf-32",  # before the one that it begins with
+    b"\0\0\xfe\xff": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+    b"\xef\xbb\xbf": "utf-8-sig",
+}
 
 
 def read_bytes(path: Path) -> tuple[bytes, str]:
@@ -39,7 +49,7 @@ def read_bytes(path: Path) -> tuple[bytes, str]:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
     checksum = hashlib.sha256(raw).hexdigest()
     try:
-        return _UNPACK.get(path.suffix, bytes)(raw), checksum
+        return _UNPACK.get(path.suffix.lower(), bytes)(raw), checksum
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
     except (EOFError, OSError, ValueError, lzma.LZMAError, zlib.error, zipfile.BadZipFile):
@@ -61,6 +71,22 @@ _UNPACK: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.decompress,
     ".zip": _unzip,
 }
+
+
+def marked(raw: bytes) -> str | None:
+    """Encoding that the byte order mark of a text states; None without one."""
+    return next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
+
+
+def as_utf8(raw: bytes, path: Path, encoding: str, hint: str = "") -> bytes:
+    """Text in UTF-8, without a byte order mark; `hint` is for a file that is no UTF-8."""
+    try:
+        content = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+    except UnicodeError as error:
+        line = raw.count(b"\n", 0, getattr(error, "start", 0)) + 1
+        name, hint = ("UTF-8", hint) if encoding.startswith("utf-8") else (encoding, "")
+        raise DataError(f"{path}, line {line}: not {name} text{hint}") from None
+    return content.encode("utf-8", "surrogatepass")
 
 
 def joint_digest(digests: list[str]) -> str:
@@ -103,11 +129,21 @@ class Table:
         return numbers(self.frame[name], words, self.decimal)
 
     def texts(self, name: str, words: Collection[str] = ()) -> tuple[Any, Any, Any]:
-        """Distinct texts of a column, stripped; whether each holds a value; and the text of each cell."""
+        """Distinct texts of a column; whether each holds a value; and the text of each cell."""
         cells = texts(self.frame[name])
-        names = np.array([str(text).strip() for text in cells.categories], dtype=object)
-        there = np.array([has_value(text, words, numeric=True) for text in names], dtype=bool)
-        return names, there, cells.codes
+        names = np.array(list(map(str, cells.categories)), dtype=object)
+        there = [has_value(t, words, numeric=True) and not _INFINITE.fullmatch(t.strip()) for t in names]
+        return names, np.array(there, dtype=bool), cells.codes
+
+    def labels(self, name: str, words: Collection[str], key: str, *, missing: bool = False) -> Labels:
+        """Texts of the column that the option `key` names; a record may have none, -1, where `missing`."""
+        names, there, codes = self.texts(name, words)
+        labels = Labels(names[there].tolist(), np.where(there, np.cumsum(there) - 1, -1)[codes])
+        if not missing and (labels.codes < 0).any():
+            row = int(np.argmin(labels.codes))
+            accepted = "accepted: a text or a number in each record"
+            raise DataError(f"{self.place(row)}: {key} {name!r} has {self.cell(name, row)!r}; {accepted}")
+        return labels.distinct(f"{key} {name!r}", self.place, self.decimal)
 
 
 @dataclass(frozen=True)
@@ -138,7 +174,7 @@ def numbers(cells: pd.Series, words: Collection[str], decimal: str = ".") -> tup
     names = pd.Series(cells.cat.categories, dtype=object).map(str)
     missing = np.array([not has_value(text, words, numeric=True) for text in names], dtype=bool)
     plain = names.str.strip().mask(missing, "").map(lambda text: _pointed(text, decimal))
-    each: Any = pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, copy=True)
+    each = np.array([number_in(text) for text in plain], dtype=np.float64)  # None is NaN
     missing |= np.isin(each, sentinels)
     each[missing] = np.nan
     at = cells.cat.codes.to_numpy()
@@ -184,14 +220,6 @@ def has_value(text: str, words: Collection[str], *, numeric: bool = False) -> bo
     """Whether a cell holds a value: it is neither empty nor a word for missing."""
     plain = str(text).strip()
     return bool(plain) and plain not in words and not (numeric and plain.lower() in MISSING)
-
-
-def number_in(text: str) -> float | None:
-    """Convert a text to a number; None if it is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _pointed(text: str, decimal: str) -> str:

@@ -11,12 +11,13 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from pate_cli.checks import Flag, Listed, OneOf, Or, Real, known, option, read_options, take
-from pate_cli.datasets.reading import Counts, Table, has_value, number_in, read_bytes, texts
+from pate_cli.datasets.labels import number_in
+from pate_cli.datasets.reading import Counts, Table, has_value, read_bytes, texts
 from pate_cli.datasets.three_files import Cell
 from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.types import FloatArray
@@ -126,9 +127,17 @@ def read_schema(path: str | Path) -> Schema:
     """Read a YAML file that declares a schema; an error names the file and the key."""
     import yaml
 
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """Scalars are texts as they stand (01012, yes, 2020-01-01), and null is None."""
+
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+    Loader.add_implicit_resolver(
+        "tag:yaml.org,2002:null", re.compile("(~|null|Null|NULL|)$"), ["~", *"nN", ""]
+    )
     where = Path(path).expanduser()
     try:
-        content = yaml.safe_load(read_bytes(where)[0])
+        content = yaml.load(read_bytes(where)[0], Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         at = f", line {mark.line + 1}" if mark else ""
@@ -161,16 +170,21 @@ def _read_column(name: str, given: object) -> Column:
     key = f"columns.{name}"
     if not isinstance(given, dict):
         raise ConfigError(key, given, "a mapping with kind: numeric, category or ignored")
-    values = given.get("values")
-    if isinstance(values, list) and (others := [value for value in values if not isinstance(value, str)]):
-        raise ConfigError(f"{key}.values", others[0], "texts in quotes, as '01012'")  # else YAML's octal 522
-    column = read_options(Column, {str(key): value for key, value in given.items()}, f"{key}.")
+    values = {str(key): _plain_value(str(key), value) for key, value in given.items()}
+    column = read_options(Column, values, f"{key}.")
     low, high = column.low, column.high
     if (low is None) != (high is None) or (low is not None and high is not None and low >= high):
         raise ConfigError(f"{key}.low, high", [low, high], "two numbers, the lower one first, or null twice")
     if column.values is not None and len(set(column.values)) < len(column.values):
         raise ConfigError(f"{key}.values", column.values, "categories that are all different")
     return column
+
+
+def _plain_value(key: str, value: Any) -> Any:
+    """Bounds as numbers, true and false; anything else as it stands."""
+    if isinstance(value, str) and key in ("low", "high"):
+        return value if (number := number_in(value)) is None else number
+    return {"true": True, "false": False}.get(value, value) if key == "missing" else value
 
 
 def _numbers(table: Table, name: str, column: Column, words: Collection[str], new: bool) -> FloatArray:

@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Or, Whole, option
+from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.libsvm import load_file, raw_file, with_columns, zero_based, zeros
-from pate_cli.datasets.parquet import read_parquet
+from pate_cli.datasets.parquet import is_parquet, read_parquet
 from pate_cli.datasets.reading import Table, joint_digest
 from pate_cli.datasets.three_files import Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.types import Dataset, IntArray, without_tiny
 
 __all__ = ["Options", "Shard", "ShardedFeatures", "load"]
-
-_PARQUET = ".parquet"
 
 
 @dataclass(frozen=True)
@@ -46,17 +45,24 @@ def load(name: str, options: Options) -> Dataset:
     """
     where, public_path, test_path = options.paths("a directory of Parquet or LIBSVM files")
     paths = _files(where)
-    parquet = paths[0].suffix == _PARQUET
+    parquet = is_parquet(paths[0])
     opened = _parquet(paths, options.target) if parquet else _libsvm(paths, public_path, test_path, options)
     files, n_features, read, first_index = opened
-    shards = tuple(Shard(file.path.absolute(), file.checksum, len(file.labels)) for file in files)
+    shards = tuple(Shard(file.path.absolute(), file.checksum, len(file.labels.codes)) for file in files)
     public, test = (None if path is None else read(path) for path in (public_path, test_path))
+    ends = np.cumsum([shard.n_records for shard in shards])
+
+    def place(row: int) -> str:
+        at = int(np.searchsorted(ends, row, side="right"))
+        return f"{files[at].path}, record {row + 1 - ends[at] + shards[at].n_records}"
+
     private = LoadedFile(
         where,
         ShardedFeatures(shards, n_features, not parquet, read),
-        np.concatenate([file.labels for file in files]),
+        Labels.joined(file.labels for file in files).distinct("the label", place),
         joint_digest([shard.checksum for shard in shards]),
-        lambda row: f"{where}, record {row + 1}",
+        place,
+        (options.target or "") if parquet else "",
     )
     return dataset_of(name, options.classes, private, public, test, first_index=first_index)
 
@@ -68,7 +74,7 @@ def _files(where: Path) -> list[Path]:
     paths = sorted(path for path in where.iterdir() if path.is_file() and path.name[0] not in "._")
     if not paths:
         raise DataError(f"{where}: no files in it")
-    other = [path for path in paths if (path.suffix == _PARQUET) != (paths[0].suffix == _PARQUET)]
+    other = [path for path in paths if is_parquet(path) != is_parquet(paths[0])]
     if other:
         raise DataError(f"{where}: {paths[0].name} and {other[0].name} are of two kinds; one is accepted")
     return paths
@@ -110,9 +116,9 @@ def _parquet(paths: list[Path], target: str | None) -> Opened:
     if target is None:
         raise ConfigError("dataset.target", None, "the name of the column that holds the class")
     first = read_parquet(paths[0], {target})
-    if target not in first.columns or len(first.columns) < 2:
-        raise ConfigError("dataset.target", target, f"a column of {paths[0]}: {', '.join(first.columns)}")
     columns = [name for name in first.columns if name != target]
+    if target not in first.columns or not columns:
+        raise ConfigError("dataset.target", target, f"a column of {paths[0]}: {', '.join(first.columns)}")
     files = [_without_records(_numbers(first, columns, target))]
     read = partial(_read_parquet, columns=columns, target=target)
     files += [_without_records(read(path)) for path in paths[1:]]
@@ -135,9 +141,7 @@ def _numbers(table: Table, columns: list[str], target: str) -> LoadedFile:
     bad = ~np.isfinite(X).all(axis=1)
     if bad.any():
         raise DataError(f"{table.place(int(bad.argmax()))}: a number is missing or not finite")
-    labels = np.asarray(frame[target].astype(object), dtype=str)
-    if (labels == "").any():
-        raise DataError(f"{table.place(int((labels == '').argmax()))}: target {target!r} is empty")
+    labels = table.labels(target, (), "dataset.target")
     return LoadedFile(table.path, X, labels, table.checksum, table.place)
 
 

@@ -18,7 +18,8 @@ from pate_cli.datasets.inference import (
     refuse_doubtful,
     remarks_on,
 )
-from pate_cli.datasets.reading import Table, number_in, numbers
+from pate_cli.datasets.labels import Labels, identity, number_in
+from pate_cli.datasets.reading import Table
 from pate_cli.datasets.schema import Column, Schema, listed, read_schema, typed
 from pate_cli.datasets.three_files import PATH, Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError
@@ -90,13 +91,14 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         X = schema.apply(table, words)
         return LoadedFile(table.path, X, labels, table.checksum, table.place, target)
 
-    private_y, public_y = _labels(private, target, words), _public_labels(public, target, words)
+    private_y = private.labels(target, words, "dataset.target")
+    public_y = _public_labels(public, target, words)
     dataset = dataset_of(
         name,
         options.classes or schema.classes,
         file(private, private_y),
         None if public is None else file(public, public_y),
-        None if test is None else file(test, _labels(test, target, words)),
+        None if test is None else file(test, test.labels(target, words, "dataset.target")),
         encoder=TableEncoder(replace(schema, target=target), words),
         units=units,
         unit=unit,
@@ -191,7 +193,7 @@ def _schema(
 
 def _unit_remarks(private: Table, public: Table | None, test: Table | None, unit: str) -> Iterator[str]:
     """For the owner: facts about persons are private."""
-    names = {*private.texts(unit)[0]}
+    names = set(map(identity, private.texts(unit)[0]))
     if len(names) == len(private.frame):
         yield f"{private.path.name}: each {unit} has one record, so dataset.unit changes nothing"
     for table, then in (
@@ -200,13 +202,15 @@ def _unit_remarks(private: Table, public: Table | None, test: Table | None, unit
     ):
         if table is None or unit not in table.columns:
             continue
-        if n := len(names & {*table.texts(unit)[0]}):
+        if n := len(names & set(map(identity, table.texts(unit)[0]))):
             yield f"{table.path.name}: {n:,} {unit} of {private.path.name} are in it too{then}"
 
 
 def _idle(table: Table, schema: Schema, words: Collection[str], chosen: Collection[str]) -> Iterator[str]:
-    """Report columns of texts that a schema inferred from a public file would not use."""
-    names = [name for name in schema.of_kind("category") if name not in chosen]
+    """Report columns that a schema inferred from a public file would not use."""
+    names = [
+        name for name, column in schema.columns.items() if column.kind != "ignored" and name not in chosen
+    ]
     part = replace(table, frame=table.frame[names], unread={})
     found = infer(part, target=None, words=words, source="").columns
     idle = {name: column.why for name, column in found.items() if column.kind == "ignored"}
@@ -235,40 +239,16 @@ def _unit(chosen: str | None, table: Table, target: str) -> str | None:
 
 
 def _units(table: Table, unit: str, words: Collection[str]) -> IntArray:
-    """Number of the person of each record, in the order of their names."""
-    names, there, codes = table.texts(unit, words)
-    if not there[codes].all():  # who has no name may have other records under one: nobody would know whose
-        row = int(np.argmin(there[codes]))
-        held = table.cell(unit, row).strip()
-        shown = f"{held!r}, no name," if held else "empty"
-        raise DataError(
-            f"{table.place(row)}: dataset.unit is {unit!r}, and it is {shown} here; a name is needed in each"
-            " record"
-        )
-    found, order = np.unique(names, return_inverse=True)
-    if len(found) < 2:
-        raise DataError(
-            f"{table.path}: {unit!r} (dataset.unit) is {found[0]!r} in all records; two are needed"
-        )
-    return np.asarray(order[codes], dtype=np.int64)
+    """Number of the person of each record, in the order of their names; each record needs one."""
+    persons = table.labels(unit, words, "dataset.unit")
+    if len(persons.names) < 2:
+        name = persons.names[0]
+        raise DataError(f"{table.path}: {unit!r} (dataset.unit) is {name!r} in all records; two are needed")
+    return np.argsort(np.argsort(persons.names))[persons.codes]
 
 
-def _public_labels(table: Table | None, target: str, words: Collection[str]) -> Any:
+def _public_labels(table: Table | None, target: str, words: Collection[str]) -> Labels | None:
     """Labels of the public file; None where it has no target, or some of its cells are empty."""
-    if table is None or target not in table.columns or numbers(table.frame[target], words)[1].n_missing:
+    if table is None or target not in table.columns or not table.texts(target, words)[1].all():
         return None
-    return _labels(table, target, words)
-
-
-def _labels(table: Table, target: str, words: Collection[str]) -> Any:
-    """Labels as floats where all of them are numbers, else as texts."""
-    labels, found = numbers(table.frame[target], words)
-    bad = ~np.isfinite(labels)
-    if found.first is not None:
-        names, there, codes = table.texts(target, words)
-        labels, bad = names.astype(str)[codes], ~there[codes]
-    if bad.any():
-        row = int(np.argmax(bad))
-        held = table.cell(target, row)
-        raise DataError(f"{table.place(row)}: target {target!r} has {held!r}; a class is needed")
-    return labels
+    return table.labels(target, words, "dataset.target")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pate_cli.checks import Listed, Or, Text, option
-from pate_cli.errors import ConfigError, DataError
-from pate_cli.types import Dataset, IntArray, Part
+from pate_cli.datasets.labels import classes_of, identity, most_classes
+from pate_cli.errors import ConfigError
+from pate_cli.types import Dataset, Part
 
-__all__ = ["PATH", "Cell", "FileOptions", "LoadedFile", "dataset_of", "encode_labels", "texts_of"]
+__all__ = ["PATH", "Cell", "FileOptions", "LoadedFile", "dataset_of"]
 
 PATH = Or("null", Text("""a path; in quotes where it looks like something else: 'dataset.path="2024"'"""))
 
@@ -67,7 +64,7 @@ class FileOptions:
 
 @dataclass(frozen=True, eq=False)
 class LoadedFile:
-    """A file as read: features, labels (floats or texts; None: none), and `place(row)` for messages."""
+    """A file as read: features, labels (`Labels`; None: none), and `place(row)` for messages."""
 
     path: Path
     X: Any
@@ -90,21 +87,23 @@ def dataset_of(
     The list is the one declared; else that of the public file, where it has labels; else it is read from the
     private file. One label on all public points is a placeholder: they are taken as unlabelled.
     """
-    named = None if public is None or public.labels is None else public
-    if named is not None and (named.labels == named.labels[0]).all():
-        named = None
+    n = private.X.shape[0]
+    named = public if public and public.labels and len(public.labels.names) > 1 else None
     if declared is None:
         source = named or private
-        column = f", column {source.column!r}" if source.column else ""
-        classes = encode_labels(source.labels, f"{source.path}{column}")[1]
+        column = f", column {source.column!r} (dataset.target)" if source.column else ""
+        classes = classes_of(source.labels, f"{source.path}{column}", n)
     else:
-        classes = tuple(map(_plain_label, declared))
-        if len(set(classes)) < len(classes):
-            raise ConfigError("dataset.classes", list(declared), "labels that are all different")
+        classes = tuple(label.strip() for label in declared)
+        if len(set(map(identity, classes))) < len(classes):
+            accepted = "labels that are all different, as numbers too"
+            raise ConfigError("dataset.classes", list(declared), accepted)
+        if len(classes) > (most := most_classes(n)):
+            raise ConfigError("dataset.classes", f"{len(classes)} labels", f"at most {most} for {n} records")
     return Dataset(
         name=name,
         X=private.X,
-        y=_codes(private, classes),
+        y=private.labels.among(classes, private.place),
         classes=classes,
         checksum=private.checksum,
         source=str(private.path),
@@ -115,56 +114,5 @@ def dataset_of(
     )
 
 
-def encode_labels(values: NDArray[Any], where: str) -> tuple[IntArray, tuple[str, ...]]:
-    """Class codes in sorted order, by value for numbers, by text otherwise; and the label behind each code.
-
-    Examples
-    --------
-    >>> encode_labels(np.array([1.0, -1.0, 1.0]), "file")
-    (array([1, 0, 1]), ('-1', '1'))
-    """
-    found, codes = np.unique(values, return_inverse=True)
-    classes = tuple(texts_of(found))
-    if len(classes) == 1:
-        raise DataError(f"{where}: every label is {classes[0]!r}; at least two classes are needed")
-    if len(classes) > max(2, len(values) // 2):
-        raise DataError(
-            f"{where}: {len(classes)} different labels on {len(values)} records; classes are needed,"
-            " not a number to predict"
-        )
-    return codes.astype(np.int64), classes
-
-
-def texts_of(values: NDArray[Any]) -> list[str]:
-    """Labels as they are shown: whole numbers without a point or sign."""
-    if np.issubdtype(values.dtype, np.floating):
-        return [str(int(v)) if v == int(v) else repr(float(v)) for v in values]
-    return [str(v) for v in values]
-
-
 def _part(file: LoadedFile, classes: tuple[str, ...] | None) -> Part:
-    return Part(file.X, None if classes is None else _codes(file, classes), file.checksum)
-
-
-def _codes(file: LoadedFile, classes: tuple[str, ...]) -> IntArray:
-    found, where = np.unique(file.labels, return_inverse=True)
-    numbers = {label: code for code, label in enumerate(classes)}
-    names = texts_of(found)
-    codes = np.array([numbers.get(text, -1) for text in names], dtype=np.int64)[where]
-    if (codes < 0).any():
-        row = int(np.argmax(codes < 0))
-        shown = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
-        raise DataError(
-            f"{file.place(row)}: the label {names[where[row]]!r} is none of the classes {shown};"
-            " dataset.classes=[...] says which there are"
-        )
-    return codes
-
-
-def _plain_label(label: str) -> str:
-    """Bring a declared label into the form of those read: +1 and 1.0 are 1."""
-    try:
-        number = float(label)
-    except ValueError:
-        return label
-    return texts_of(np.array([number]))[0] if math.isfinite(number) else label
+    return Part(file.X, None if classes is None else file.labels.among(classes, file.place), file.checksum)

@@ -54,9 +54,9 @@ def test_numbers_only_give_a_dense_matrix_after_the_split(write):
     assert parts.public.X.std(axis=0) == pytest.approx([1, 1])
 
 
-def test_numeric_labels_are_normalised_and_sorted_as_numbers(write):
-    data = load("csv", path=write("a,y\n1,+10\n2,2.0\n3,10\n4,2\n"), target="y")
-    assert data.classes == ("2", "10")
+def test_numeric_labels_are_sorted_as_numbers(write):
+    data = load("csv", path=write("a,y\n1,+10\n2,2.0\n3,+10\n4,2.0\n"), target="y")
+    assert data.classes == ("2.0", "+10")
     assert data.y.tolist() == [1, 0, 1, 0]
     data = load("csv", path=write("0\t1\n5\tp\n6\tq\n"), target=1, sep="\\t")  # as it is typed
     assert (data.classes, data.X.shape) == (("p", "q"), (2, 1))
@@ -67,17 +67,17 @@ def test_numeric_labels_are_normalised_and_sorted_as_numbers(write):
     [
         ("", "empty, no header line"),
         ("a,y\n", "no records after the header line"),
-        ("a,y\n1,p\n2,p\n", "column 'y': every label is 'p'; at least two classes"),
+        ("a,y\n1,p\n2,p\n", "column 'y' (dataset.target): every label is 'p'; at least two classes"),
         ("y\np\nq\n", "no column but the target 'y'"),
         ("a,a,y\n1,2,p\n1,2,q\n", "line 1: the column 'a' occurs twice"),
         ("a,y\n1,p\n\n2\n", "line 4: 1 cells, the header has 2"),
         ('a,y\n1,p\n2,"q\n', "line 3: not CSV (unexpected end of data)"),
         (b"a,y\n1,p\n\xff,q\n", "line 3: not UTF-8 text; dataset.encoding says what it is, as cp1252"),
         ("a,y\n1,p\n,q\n", "line 3: numeric column 'a' has ''"),
-        ("a,y\n1,p\n\n-inf,q\n", "line 4: numeric column 'a' has '-inf'"),
+        ("a,y\n1,p\n\n-inf,q\n", "line 4: column 'a' holds numbers and '-inf'"),
         ('a,b,y\n1,"x\nx",p\n2,z,q\n?,z,p\n', "line 5: numeric column 'a' has '?'"),
-        ("a,y\n1,p\n2,\n3,q\n", "line 3: target 'y' has ''"),
-        ("a,y\n1,1\n2,0\n3,inf\n", "line 4: target 'y' has 'inf'"),
+        ("a,y\n1,p\n2,\n3,q\n", "line 3: dataset.target 'y' has ''"),
+        ("a,y\n1,1\n2,0\n3,inf\n", "line 4: dataset.target 'y' has 'inf'"),
     ],
 )
 def test_bad_files_are_refused_by_name_and_line(write, content, message):

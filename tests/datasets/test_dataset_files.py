@@ -80,7 +80,7 @@ def known(server, monkeypatch):
     return _known
 
 
-CONTENT = {"sha256": None, "labels": {1.0: 50, 2.0: 50}, "n_features": 3}
+CONTENT = {"sha256": None, "labels": {"1": 50, "2": 50}, "n_features": 3}
 
 
 @pytest.mark.parametrize("changes", [{}, CONTENT], ids=["digest", "content"])
@@ -194,7 +194,11 @@ def test_real_sim_loads_packed_or_plain(places, monkeypatch, packed):
     path.write_bytes(content[path.name])
     data = load("real-sim")
     assert isinstance(data.X, sp.csr_matrix)
-    assert (data.X.shape, data.classes, data.checksum) == ((40, 20_958), ("-1", "1"), sha(content[path.name]))
+    assert (data.X.shape, data.classes, data.checksum) == (
+        (40, 20_958),
+        ("-1", "+1"),
+        sha(content[path.name]),
+    )
     assert np.bincount(data.y).tolist() == [14, 26]
     path.write_bytes(content[path.name][:-100])
     with pytest.raises(DataError, match=r"^real-sim: checksum of data/real-sim.* is"):

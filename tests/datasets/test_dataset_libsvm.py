@@ -34,8 +34,8 @@ def test_reads_records_and_labels(write):
     np.testing.assert_array_equal(data.X.toarray(), [[0.5, 0, 2], [0, 1, 0], [-1e-3, 0, 0], [0, 0, 1]])
     np.testing.assert_array_equal(data.y, [1, 0, 0, 1])
     assert data.y.dtype == np.int64
-    assert data.classes == ("-1", "1")
-    data = load("libsvm", path=write(b"10 1:1\n2 1:1\n1.5 1:1\n2.0 1:2\n10 1:3\n1.5 1:1\n"))
+    assert data.classes == ("-1", "+1")
+    data = load("libsvm", path=write(b"10 1:1\n2 1:1\n1.5 1:1\n2 1:2\n10 1:3\n1.5 1:1\n"))
     assert data.classes == ("1.5", "2", "10")  # sorted as numbers
     assert data.y.tolist() == [2, 1, 0, 1, 2, 0]
 
@@ -66,6 +66,16 @@ def test_damaged_compressed_files(write, suffix, pack):
             "indices must increase, up to 2147483647",
         ),
         (b"\x80\x00\xff", "is not a finite number"),
+        (b"1_0 1:1", "label '1_0' is not a finite number"),
+        (b"inf 1:1", "label 'inf' is not a finite number"),
+        (b"1e999 1:1", "label '1e999' is not a finite number"),
+        (b"1 1:1_0.5", "'1:1_0.5' is not index:value"),
+        (b"1 1:1e999", "'1:1e999' is not index:value"),
+        (b"1 1_0:1", "'1_0:1' is not index:value"),
+        (b"1 +1:1", "'+1:1' is not index:value"),
+        (b"1 qid:1_0 1:1", "'qid:1_0' is not index:value"),
+        (b"1 1:1 qid:1", "'qid:1' is not index:value"),
+        ("\u0661 1:1".encode(), "is not a finite number"),
     ],
 )
 def test_bad_lines_are_named(write, line, message):
@@ -75,6 +85,25 @@ def test_bad_lines_are_named(write, line, message):
     assert str(caught.value).startswith(f"{path}, line 7: ")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("ending", ["", ".gz", ".GZ"])
+def test_a_byte_order_mark_says_the_encoding(write, encoding, ending):
+    content = "+1 qid:1 1:0.5\n-1 1:2 # caf\u00e9\n-1 1_:2\n".encode(encoding)
+    path = write(gzip.compress(content) if ending else content, f"f.libsvm{ending}")
+    with pytest.raises(DataError, match=r"line 3: '1_:2' is not index:value"):
+        load("libsvm", path=path)
+    good = content.replace(
+        "_".encode(encoding.replace("-sig", "") + ("-le" if "1" in encoding or "3" in encoding else "")), b""
+    )
+    path.write_bytes(gzip.compress(good) if ending else good)
+    data = load("libsvm", path=path)
+    assert (data.classes, data.X.toarray().tolist()) == (("-1", "+1"), [[0.5], [2], [2]])
+    cut = content[:-1] if encoding != "utf-8-sig" else b"\xef\xbb\xbf1 1:1\n\xff"
+    path.write_bytes(gzip.compress(cut) if ending else cut)
+    with pytest.raises(DataError, match=rf"not {'UTF-8' if 'sig' in encoding else encoding} text"):
+        load("libsvm", path=path)
 
 
 def test_no_single_record_decides_what_indices_mean(write):

@@ -24,7 +24,7 @@ USUAL = {"workclass": "State-gov", "fnlwgt": "77516", "country": "United-States"
     ("name", "shape", "counts", "classes", "paths"),
     [
         ("mushroom", (8_124, 112), [3_916, 4_208], ("1", "2"), ["mushrooms"]),
-        ("a9a", (48_842, 123), [37_155, 11_687], ("-1", "1"), ["a9a", "a9a.t"]),
+        ("a9a", (48_842, 123), [37_155, 11_687], ("-1", "+1"), ["a9a", "a9a.t"]),
         ("adult", (48_842, 108), [37_155, 11_687], ("<=50K", ">50K"), ["adult.data", "adult.test"]),
     ],
 )
@@ -55,7 +55,7 @@ def _parsed(tmp_path, *rows):
     path = tmp_path / "adult.data"
     path.write_text("|1x3 Cross validator\n" + "".join(ROW.format(**(USUAL | row)) for row in rows) + "\n")
     X, labels, _ = _parse(path)
-    return X.toarray(), labels.tolist()
+    return X.toarray(), labels.names
 
 
 def test_adult_encoding_of_a_record_does_not_depend_on_the_others(tmp_path):

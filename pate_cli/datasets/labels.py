@@ -1,0 +1,125 @@
+"""Labels, and names of persons: texts as they stand in a file, of which no two are taken for one."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Hashable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pate_cli.errors import DataError
+from pate_cli.types import IntArray
+
+__all__ = ["MANY", "NUMBER", "Labels", "classes_of", "identity", "in_order", "most_classes"]
+__all__ += ["number_in", "texts_of"]
+
+NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
+"""A decimal number; Python's `float` takes 1_0, inf, nan and digits of any script, too."""
+
+MANY = 50
+"""Classes above which a run is warned."""
+
+_is_number = re.compile(NUMBER).fullmatch
+
+
+def number_in(text: str) -> float | None:
+    """Convert a text to a number; None if it is none, see `NUMBER`."""
+    return float(text) if _is_number(text) else None
+
+
+def texts_of(values: NDArray[Any]) -> list[str]:
+    """Values as texts, all different where the values are; whole numbers without a point or sign."""
+    whole = values.dtype.kind == "f"
+    return [str(int(value)) if whole and value.is_integer() else str(value) for value in values]
+
+
+def identity(text: str, decimal: str = ".") -> Hashable:
+    """What two texts share that may mean the same: 7, 7.0 and +7, or letters that look alike."""
+    plain = unicodedata.normalize("NFKC", text).strip()
+    pointed = plain if decimal == "." else plain.replace(".", "?").replace(decimal, ".")
+    return Decimal(pointed) if _is_number(pointed) else plain
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """A text for each record: the different ones, and the number of each record's (-1: it has none)."""
+
+    names: list[str]
+    codes: IntArray
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> Labels:
+        """Labels of an array, see `texts_of`."""
+        found, codes = np.unique(values, return_inverse=True)
+        return cls(texts_of(found), codes.astype(np.int64))
+
+    @classmethod
+    def joined(cls, parts: Iterable[Labels]) -> Labels:
+        """Labels of several files, one after another."""
+        numbers: dict[str, int] = {}
+        codes = [
+            np.array([numbers.setdefault(name, len(numbers)) for name in part.names])[part.codes]
+            for part in parts
+        ]
+        return cls(list(numbers), np.concatenate(codes))
+
+    def distinct(self, what: str, place: Callable[[int], str], decimal: str = ".") -> Labels:
+        """Remove blanks around the texts; refuse two that are equal as numbers or look alike, naming both."""
+        first: dict[Hashable, int] = {}
+        for code, name in enumerate(self.names):
+            other = first.setdefault(identity(name, decimal), code)
+            if other != code:
+                rows = sorted(int(np.argmax(self.codes == number)) for number in (other, code))
+                before, here = (repr(self.names[self.codes[row]]) for row in rows)
+                raise DataError(
+                    f"{place(rows[1])}: {what} is {here}, and {before} in {place(rows[0])}, which may be the"
+                    " same; accepted: one way of writing it"
+                )
+        return Labels([name.strip() for name in self.names], self.codes)
+
+    def among(self, classes: tuple[str, ...], place: Callable[[int], str]) -> IntArray:
+        """Number of each record's class; refuses a label that is none of the classes."""
+        at = {name: code for code, name in enumerate(classes)}
+        codes = np.array([at.get(name, -1) for name in self.names], dtype=np.int64)[self.codes]
+        if (codes < 0).any():
+            row = int(np.argmax(codes < 0))
+            name = self.names[self.codes[row]]
+            shown = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
+            same = [other for other in classes if identity(other) == identity(name)]
+            as_written = f", in quotes and as the file has them: {name!r} is not {same[0]!r}" if same else ""
+            raise DataError(
+                f"{place(row)}: the label {name!r} is none of the classes {shown};"
+                f" dataset.classes=[...] says which there are{as_written}"
+            )
+        return codes
+
+
+def in_order(names: Collection[str]) -> tuple[str, ...]:
+    """Sort labels, by value where all of them are numbers."""
+    key: Callable[[str], Any] = Decimal if all(map(_is_number, names)) else str
+    return tuple(sorted(names, key=key))
+
+
+def most_classes(n_records: int) -> int:
+    """Most classes accepted: 50, or the square root of the records; more may be numbers to predict."""
+    return max(MANY, math.isqrt(n_records))
+
+
+def classes_of(labels: Labels, where: str, n_private: int) -> tuple[str, ...]:
+    """All labels, in the order of their values where all of them are numbers; refuses one, and too many."""
+    names, n = labels.names, len(labels.codes)
+    if len(names) == 1:
+        raise DataError(f"{where}: every label is {names[0]!r}; at least two classes are needed")
+    most = min(max(2, n // 2), most_classes(n_private))
+    if len(names) > most:
+        raise DataError(
+            f"{where}: {len(names):,} different labels on {n:,} records, at most {most:,} are accepted;"
+            " classes are needed, not a number to predict"
+        )
+    return in_order(names)

@@ -1,0 +1,250 @@
+"""A label, and the name of a person, is the text in the file: two are never taken for one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pate_cli.cli import main
+from pate_cli.datasets import load
+from pate_cli.datasets.labels import number_in
+from pate_cli.errors import ConfigError, DataError
+
+pytest.importorskip("pyarrow")
+
+KINDS = ("csv", "parquet", "npz", "libsvm", "shards of parquet", "shards of libsvm")
+BIG = [str(2**60 + 1), str(2**60 + 3)]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(kind, name, labels, n=40):
+    """Write `n` records whose labels take turns, in one column of x; returns the options that read them."""
+    labels = [labels[i % len(labels)] for i in range(n)]
+    if kind.startswith("shards"):
+        kind = kind.removeprefix("shards of ")
+        Path(name).mkdir()
+        for k in range(2):
+            one(kind, f"{name}/{k}.{kind}", labels[k * n // 2 : (k + 1) * n // 2])
+        more = {"target": "y"} if kind == "parquet" else {"n_features": 1}
+        return "shards", {"path": name, **more}
+    one(kind, name, labels)
+    return kind, {"path": name, **({"target": "y"} if kind in ("csv", "parquet") else {})}
+
+
+def one(kind, path, labels):
+    table = pd.DataFrame({"x": np.arange(len(labels)) % 7 + 0.5, "y": labels})
+    if kind == "csv":
+        table.to_csv(path, index=False)
+    elif kind == "parquet":
+        table.to_parquet(path)
+    elif kind == "npz":
+        with Path(path).open("wb") as file:
+            np.savez(file, X=table[["x"]], y=np.array(labels))
+    else:
+        Path(path).write_text("".join(f"{y} 1:{x}\n" for x, y in zip(table.x, labels, strict=True)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("numbers", [True, False])
+def test_whole_numbers_of_many_digits_are_different_classes(kind, numbers):
+    """They were read as floats, in which 2^60 + 1 and 2^60 + 3 are one number."""
+    labels = [int(text) for text in BIG] if numbers else BIG
+    name, given = write(kind, "f", labels)
+    data = load(name, **given)
+    assert data.classes == tuple(BIG)
+    assert data.y.tolist() == [0, 1] * 20
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("pair", [("2.1", "2.10"), ("1", "1.0"), ("+1", "1"), ("01", "1"), ("1e1", "10")])
+def test_two_texts_of_one_number_are_refused_with_both(kind, pair):
+    name, given = write(kind, "f", [pair[0]] * 30 + [pair[1]] * 5 + ["7"] * 5)
+    with pytest.raises(DataError) as caught:
+        load(name, **given)
+    said = str(caught.value)
+    assert f"is {pair[1]!r}, and {pair[0]!r} in f" in said
+    assert said.count(", line ") + said.count(", row ") + said.count(", record ") == 2
+    assert "accepted: one way of writing it" in said
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "npz", "shards of parquet"])
+@pytest.mark.parametrize(
+    "pair", [("yes", "yes "), ("caf\u00e9", "cafe\u0301"), ("A\u00a01", "A 1"), ("7", "\uff17")]
+)
+def test_two_texts_that_look_alike_are_refused_with_both(kind, pair):
+    name, given = write(kind, "f", [*pair, "no"])
+    with pytest.raises(DataError, match="accepted: one way of writing it") as caught:
+        load(name, **given)
+    assert all(repr(text) in str(caught.value) for text in pair)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_label_written_otherwise_in_another_file_is_refused(kind):
+    name, given = write(kind, "f", ["1", "2"])
+    _, test = write(kind.removeprefix("shards of "), "t", ["1", "2.0"])
+    with pytest.raises(DataError, match=r"the label '2\.0' is none of the classes '1', '2'.* is not '2'"):
+        load(name, **given, test=test["path"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_declared_classes_are_labels_as_they_stand(kind):
+    """01 and 02 were taken for 1 and 2, which are in no file, so such data could not be released."""
+    classes = ["02", "01", "03" if "libsvm" in kind else "X"]
+    name, given = write(kind, "f", classes)
+    data = load(name, **given, classes=classes)
+    assert data.classes == tuple(classes)
+    assert data.y.tolist() == [i % 3 for i in range(40)]
+    with pytest.raises(DataError, match=r"the label '02' is none of the classes '1', '2', '3'; .*in quotes"):
+        load(name, **given, classes=["1", "2", "3"])
+    with pytest.raises(ConfigError, match=r"^dataset\.classes: got .* all different, as numbers too"):
+        load(name, **given, classes=["2.1", "2.10"])
+
+
+def test_numbers_of_several_types_are_the_same_classes_in_shards():
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    Path("f").mkdir()
+    for k, kind in enumerate([pa.int64(), pa.float64(), pa.float32(), pa.uint8(), pa.decimal128(10, 2)]):
+        y = pa.array([10, 0] * 10).cast(pa.decimal128(21, 0) if k == 4 else kind).cast(kind)
+        pq.write_table(pa.table({"x": np.arange(20.0) % 7, "y": y}), f"f/{k}.parquet")
+    data = load("shards", path="f", target="y")
+    assert data.classes == ("0", "10")
+    assert data.y.tolist() == [1, 0] * 50
+    one("parquet", "f/9.parquet", ["0.0", "10"])  # texts, in which 0.0 is not 0
+    with pytest.raises(
+        DataError, match=r"9\.parquet, record 1: the label is '0\.0', and '0' in f/0\.parquet, record 2"
+    ):
+        load("shards", path="f", target="y")
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels"), [("csv", ["01", "+2"]), ("parquet", BIG), ("libsvm", ["+1", BIG[1]])]
+)
+def test_predict_writes_labels_as_they_stand(kind, labels, capsys):
+    name, given = write(kind, "f.parquet" if kind == "parquet" else "f", labels, 400)
+    given = [f"dataset.{key}={value}" for key, value in given.items()]
+    argv = ["run", f"dataset={name}", *given, "split.private=200", "split.public=100", "eps=inf"]
+    assert main([*argv, "hydra.run.dir=out"]) == 0
+    capsys.readouterr()
+    new = given[0].partition("=")[2]
+    assert main(["predict", "out/student.skops", new]) == 0
+    out, err = capsys.readouterr()
+    assert set(out.split()) <= set(labels)
+    assert err.startswith("accuracy ")
+    # another way of writing a label is no label of another class
+    other = "1" if kind == "csv" else "1.0"
+    write(kind, new, [other if label == labels[0] and kind != "parquet" else label for label in labels])
+    assert main(["predict", "out/student.skops", new]) == 0
+    err = capsys.readouterr().err
+    said = f"no accuracy: the label {other!r} is {labels[0]!r} in the training"
+    assert said in err if kind != "parquet" else err.startswith("accuracy ")
+
+
+def test_records_without_a_label_do_not_count_as_wrong(capsys):
+    _, given = write("csv", "f", ["a", "b"], 400)
+    given = [f"dataset.{key}={value}" for key, value in given.items()]
+    assert (
+        main(
+            [
+                "run",
+                "dataset=csv",
+                *given,
+                "eps=inf",
+                "split.public=100",
+                "split.private=200",
+                "hydra.run.dir=out",
+            ]
+        )
+        == 0
+    )
+    capsys.readouterr()
+    assert main(["predict", "out/student.skops", "f"]) == 0
+    labels = capsys.readouterr().out.split()
+    one("csv", "new", ["a", "b"] * 20)
+    table = pd.read_csv("new")
+    table["y"] = labels[:30] + [None] * 10
+    table.to_csv("new", index=False)
+    assert main(["predict", "out/student.skops", "new"]) == 0
+    assert "(30 of 30 records)" in capsys.readouterr().err
+
+
+# -- persons
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("pair", [("7", "7.0"), ("07", "7"), ("Q1", "Q1 "), ("caf\u00e9", "cafe\u0301")])
+def test_one_person_under_two_names_is_refused_with_both(kind, pair):
+    """A merge makes 7.0 of 7: two persons were counted, so eps covered half a person."""
+    persons = ["8", "9", pair[0], "10", pair[1]] * 4
+    table = pd.DataFrame({"who": persons, "x": np.arange(20), "y": ["a", "b"] * 10})
+    table.to_csv("f", index=False) if kind == "csv" else table.to_parquet("f")
+    with pytest.raises(DataError) as caught:
+        load(kind, path="f", target="y", unit="who")
+    word, first = ("line", 4) if kind == "csv" else ("row", 3)
+    here = f"f, {word} {first + 2}: dataset.unit 'who' is {pair[1]!r}, and {pair[0]!r} in f, {word} {first}"
+    assert here in str(caught.value)
+
+
+def test_persons_of_many_digits_are_different():
+    table = pd.DataFrame({"who": [2**60 + i for i in range(20)], "x": np.arange(20), "y": ["a", "b"] * 10})
+    table.to_csv("f", index=False)
+    table.to_parquet("g")
+    for kind, path in (("csv", "f"), ("parquet", "g")):
+        assert load(kind, path=path, target="y", unit="who").n_units == 20
+
+
+# -- numbers
+
+
+def test_a_number_is_a_decimal_number():
+    for text, number in {"1": 1, "+1.5": 1.5, "-.5e3": -500, "5.": 5, "1E-2": 0.01, "007": 7}.items():
+        assert number_in(text) == number
+    for text in [
+        "1_0",
+        "inf",
+        "nan",
+        "Infinity",
+        "\u0661",
+        "\uff11",
+        " 1",
+        "1 ",
+        "0x1",
+        "1e",
+        ".",
+        "",
+        "1,5",
+        "--1",
+    ]:
+        assert number_in(text) is None
+
+
+@pytest.mark.parametrize("cell", ["1_0.5", "inf", "\u0661", "1e"])
+def test_a_cell_that_only_python_takes_for_a_number_is_a_text(cell):
+    rows = "".join(f"{i % 7},{'ab'[i % 2]}\n" for i in range(40))
+    for more in ("", "<5,a\n"):  # whatever the others hold
+        Path("f").write_text(f"x,y\n{rows}{more}{cell},a\n")
+        values = load("csv", path="f", target="y", numeric=["x"]).X["x"]
+        assert values.isna().sum() == 1 + bool(more)
+        assert values.iloc[:40].tolist() == [i % 7 for i in range(40)]
+
+
+def test_more_classes_than_the_root_of_the_records_are_refused():
+    """A price as the target ran for minutes, with a class for each, and was killed for memory."""
+    for kind in KINDS:
+        name, given = write(kind, kind[-9:], list(range(60)), 3_600)
+        assert len(load(name, **given).classes) == 60
+        name, given = write(kind, kind[-9:] + "2", list(range(61)), 3_600)
+        with pytest.raises(
+            DataError, match=r"61 different labels on 3,600 records, at most 60 are"
+        ) as caught:
+            load(name, **given)
+        assert ("(dataset.target)" in str(caught.value)) is ("target" in given)
+        with pytest.raises(ConfigError, match=r"dataset\.classes: got '61 labels'; accepted: at most 60"):
+            load(name, **given, classes=list(range(61)))
