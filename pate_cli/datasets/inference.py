@@ -24,10 +24,10 @@ from pate_cli.types import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["advice", "infer", "kind_in_private", "looks_like_unit"]
+__all__ = ["ROW_NAMES", "advice", "has_row_names", "infer", "kind_in_private", "looks_like_unit"]
 __all__ += ["names_persons", "refuse_doubtful", "remarks_on"]
 
-_IDENTIFIERS, _CASES = "identifiers", "case numbers"
+_IDENTIFIERS, _CASES, ROW_NAMES = "identifiers", "case numbers", "row names"
 """Reasons why a column is not used."""
 
 _NEARLY_ALL = 0.9
@@ -43,6 +43,12 @@ _ID = re.compile(
     r"(^|_)(id|ids|pid|uid|uuid|guid|ssn|mrn|identifier|key|patient|person|customer|client|subject|member|user"
     r"|account|household|email|e_mail)(_?(id|no|nr|num|number|key|code))?$"
 )
+
+_ROW_NAMES = re.compile(
+    r"|index|level_\d+|__index_level_\d+__|unnamed: \d+(_level_\d+)?(\.\d+)*|row[._ ]?names?|\.\.\.\d+",
+    re.IGNORECASE,
+)
+"""Names that pandas and R give to the numbers of rows, which they write as a column."""
 
 _PERSON = re.compile(
     r"(^|_)((patient|person|customer|client|subject|member|user|household)_?(id|no|nr|num|number|key|code)"
@@ -89,8 +95,8 @@ def kind_in_private(table: Table, name: str, words: Collection[str]) -> Column:
     """
     if name in table.dates:
         return Column("ignored", why="dates")
-    if looks_like_unit(name):
-        return Column("ignored", why=_IDENTIFIERS)
+    if why := _why_unused(table, name):
+        return Column("ignored", why=why)
     values, found = table.numbers(name, words)
     if found.n_numbers and found.first is None:
         if found.n_numbers == 1 and (words or not found.n_missing):
@@ -181,6 +187,16 @@ def _half_numbers(found: Counts) -> bool:
     return found.n_numbers >= found.n_others
 
 
+def has_row_names(table: Table, name: str) -> bool:
+    """Whether a column is one of row names or numbers, by its name or the file's metadata."""
+    return name in table.row_names or bool(_ROW_NAMES.fullmatch(name.strip()))
+
+
+def _why_unused(table: Table, name: str) -> str:
+    """Reason not to use a column, whatever its cells are."""
+    return ROW_NAMES if has_row_names(table, name) else _IDENTIFIERS if looks_like_unit(name) else ""
+
+
 def looks_like_unit(name: str) -> bool:
     """Whether a column is named like an identifier."""
     return bool(_ID.search(_spaced(name)))
@@ -202,8 +218,8 @@ def _column(table: Table, name: str, words: Collection[str]) -> Column:
     n, distinct = len(cells), int(cells.nunique())
     if distinct <= 1:
         return Column("ignored", why="constant")
-    if looks_like_unit(name):
-        return Column("ignored", why=_IDENTIFIERS)
+    if why := _why_unused(table, name):
+        return Column("ignored", why=why)
     values, found = table.numbers(name, words)
     held = values[~np.isnan(values)]
     numeric = found.n_numbers and found.n_numbers >= _NEARLY_ALL * (n - found.n_missing)

@@ -49,7 +49,9 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> Table:
     raw, checksum = read_bytes(path)
     try:
         held = pq.ParquetFile(pa.BufferReader(raw)).read()
-    except pa.ArrowException as error:
+        index = (held.schema.pandas_metadata or {}).get("index_columns", [])
+        row_names = frozenset(name for name in index if isinstance(name, str))
+    except (pa.ArrowException, ValueError, AttributeError, TypeError) as error:  # the last three: of its JSON
         raise DataError(f"{path}: not a Parquet file ({error})") from None
     names = held.column_names
     if twice := [name for name in names if names.count(name) > 1]:
@@ -78,4 +80,4 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> Table:
             columns[name] = columns[name].astype(str).where(columns[name].notna(), "")
     columns = columns_of(pd.DataFrame(columns, copy=False))
     frame = pd.DataFrame(columns, index=pd.RangeIndex(1, held.num_rows + 1), copy=False)
-    return Table(frame, path, checksum, "row", frozenset(dates), unread)
+    return Table(frame, path, checksum, "row", frozenset(dates), unread, row_names)

@@ -108,6 +108,7 @@ class Table:
     word: str = "line"  # unit of the index: "line" or "row"
     dates: frozenset[str] = frozenset()  # columns of dates by the file's own types
     unread: Mapping[str, str] = field(default_factory=dict)  # types of columns without cells, as lists
+    row_names: frozenset[str] = frozenset()  # columns that were the index of a pandas table
     decimal: str = "."  # decimal separator of numbers in texts
 
     @property

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Or, Whole, option
+from pate_cli.datasets.inference import has_row_names
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.libsvm import load_file, raw_file, with_columns, zero_based, zeros
 from pate_cli.datasets.parquet import is_parquet, read_parquet
@@ -116,7 +117,7 @@ def _parquet(paths: list[Path], target: str | None) -> Opened:
     if target is None:
         raise ConfigError("dataset.target", None, "the name of the column that holds the class")
     first = read_parquet(paths[0], {target})
-    columns = [name for name in first.columns if name != target]
+    columns = [name for name in first.columns if name != target and not has_row_names(first, name)]
     if target not in first.columns or not columns:
         raise ConfigError("dataset.target", target, f"a column of {paths[0]}: {', '.join(first.columns)}")
     files = [_without_records(_numbers(first, columns, target))]
@@ -132,7 +133,9 @@ def _read_parquet(path: Path, *, columns: list[str], target: str) -> LoadedFile:
 def _numbers(table: Table, columns: list[str], target: str) -> LoadedFile:
     """Features and labels of a table whose columns are all numbers, but for the target."""
     frame = table.frame
-    if other := sorted({*columns, target} ^ set(table.columns)):
+    expected = {*columns, target}
+    read = {name for name in table.columns if name in expected or not has_row_names(table, name)}
+    if other := sorted(expected ^ read):
         raise DataError(f"{table.path}: other columns than in the first file: {', '.join(other)}")
     for name in columns:
         if frame[name].dtype.kind != "f":

@@ -11,6 +11,8 @@ import numpy as np
 
 from pate_cli.checks import Listed, Or, option
 from pate_cli.datasets.inference import (
+    ROW_NAMES,
+    has_row_names,
     infer,
     kind_in_private,
     looks_like_unit,
@@ -116,7 +118,8 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
     if unit is not None:
         remarks += _unit_remarks(private, public, test, unit)
     if given is None:
-        remarks += _idle(private, schema, words, options.columns or [])
+        chosen = {*(options.columns or []), *(options.numeric or []), *(options.categories or [])}
+        remarks += _idle(private, schema, words, chosen)
     for table in (private, public, test):
         remarks += () if table is None else remarks_on(table, schema, words)
     return replace(dataset, remarks=tuple(remarks))
@@ -153,10 +156,12 @@ def _schema(
     if given is not None:
         known = [column for column in (given.columns if declared else there) if column in given.columns]
     left_out = {*lists["drop"], *([unit] if unit else [])}
+    chosen = {*lists["numeric"], *lists["categories"], *(given.columns if given and declared else ())}
+    row_names = {column for column in there if has_row_names(private, column)} - chosen
     if options.columns:
         left_out |= {*known, *there, *private.unread} - {*options.columns}
     if not declared and public is not None:
-        absent = [column for column in there if column not in public.columns and column not in left_out]
+        absent = [column for column in there if column not in {*public.columns, *left_out, *row_names}]
         if absent:
             accepted = f"the columns of {private.path}, or dataset.drop=[...] to do without"
             shown = ", ".join(map(repr, absent))
@@ -179,6 +184,8 @@ def _schema(
         found = None if given is None else given.columns[column]
         if column in left_out:
             found = Column("ignored", why="left out")
+        elif column in row_names:
+            found = Column("ignored", why=ROW_NAMES)
         elif column in lists["numeric"]:
             found = replace(found if found and found.kind == "numeric" else Column(), missing=True)
         elif column in lists["categories"]:
