@@ -105,8 +105,9 @@ def load(name: str, **options: Any) -> Dataset:
     given = {key: os.fspath(v) if isinstance(v, os.PathLike) else v for key, v in options.items()}
     dataset: Dataset = module.load(name, read_options(module.Options, given, "dataset."))
     for key, part in (("public", dataset.public), ("test", dataset.test)):
-        if part is not None and part.checksum == dataset.checksum:  # public points would be private records
+        if part is not None and part.checksum in private:  # public points would be private records
             accepted = "a file of other records: this one is the private file"
+    private = {dataset.checksum, *(shard.checksum for shard in getattr(dataset.X, "shards", ()))}
             raise ConfigError(f"dataset.{key}", given.get(key), accepted)
     return dataset
 

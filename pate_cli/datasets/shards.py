@@ -20,6 +20,7 @@ from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.libsvm import load_file, raw_file, with_columns, zero_based, zeros
 from pate_cli.datasets.parquet import is_parquet, read_parquet
 from pate_cli.datasets.reading import Table, joint_digest
+from pate_cli.datasets.schema import listed
 from pate_cli.datasets.three_files import Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.types import Dataset, IntArray, without_tiny
@@ -45,7 +46,7 @@ def load(name: str, options: Options) -> Dataset:
     Teachers are dealt file by file: see `teachers.parts.partition_blocks` for what that means for privacy.
     """
     where, public_path, test_path = options.paths("a directory of Parquet or LIBSVM files")
-    paths = _files(where)
+    paths, remarks = _files(where)
     parquet = is_parquet(paths[0])
     opened = _parquet(paths, options.target) if parquet else _libsvm(paths, public_path, test_path, options)
     files, n_features, read, first_index = opened
@@ -65,20 +66,48 @@ def load(name: str, options: Options) -> Dataset:
         place,
         (options.target or "") if parquet else "",
     )
-    return dataset_of(name, options.classes, private, public, test, first_index=first_index)
+    return dataset_of(name, options.classes, private, public, test, first_index=first_index, remarks=remarks)
 
 
-def _files(where: Path) -> list[Path]:
-    """Files of a directory in the order of their names, all of one kind."""
+def _files(where: Path) -> tuple[list[Path], tuple[str, ...]]:
+    """Files of a directory and those below it in the order of their paths, all of one kind; and remarks."""
     if not where.is_dir():
         raise DataError(f"{where}: no such directory; one file: dataset=parquet or dataset=libsvm")
-    paths = sorted(path for path in where.iterdir() if path.is_file() and path.name[0] not in "._")
+    paths: list[Path] = []
+    hidden: list[str] = []
+    _collect(where, paths, hidden)
     if not paths:
         raise DataError(f"{where}: no files in it")
-    other = [path for path in paths if is_parquet(path) != is_parquet(paths[0])]
-    if other:
+    if other := [path for path in paths if is_parquet(path) != is_parquet(paths[0])]:
         raise DataError(f"{where}: {paths[0].name} and {other[0].name} are of two kinds; one is accepted")
-    return paths
+    seen: dict[tuple[int, int], Path] = {}
+    for path in paths:
+        status = path.stat()
+        if (first := seen.setdefault((status.st_dev, status.st_ino), path)) != path:
+            raise DataError(f"{path}: the same file as {first}; accepted: each file once")
+    remarks = [f"{where}: not read, as hidden: {listed(hidden)}"] if hidden else []
+    if keys := {
+        part.partition("=")[0] for p in paths for part in p.relative_to(where).parts[:-1] if "=" in part
+    }:
+        remarks.append(f"{where}: values in names of directories are not used: {listed(sorted(keys))}")
+    return paths, tuple(remarks)
+
+
+def _collect(directory: Path, paths: list[Path], hidden: list[str]) -> None:
+    """Add the files below a directory; nothing else is in it, but for hidden names (. and _)."""
+    try:
+        inside = sorted(directory.iterdir())
+    except OSError as error:
+        raise DataError(f"{directory}: cannot be read ({error.strerror})") from None
+    for path in inside:
+        if path.name[0] in "._":
+            hidden.append(path.name)
+        elif path.is_dir() and not path.is_symlink():
+            _collect(path, paths, hidden)
+        elif path.is_file():
+            paths.append(path)
+        else:
+            raise DataError(f"{path}: neither a file nor a directory, and links are followed to files alone")
 
 
 Opened = tuple[list[LoadedFile], int, Callable[[Path], LoadedFile], int | None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tracemalloc
 from pathlib import Path
@@ -14,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from pate_cli import datasets, teachers
 from pate_cli.cli import main
-from pate_cli.errors import InputError
+from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.learners import make_learner
 from pate_cli.teachers.parts import partition_blocks
 from pate_cli.types import PrivateRecords
@@ -186,3 +187,49 @@ def test_what_cannot_work_is_said_in_a_line(folder, monkeypatch, capsys, given, 
     assert said in err
     assert len(err.strip().splitlines()) == 1
     assert not Path("outputs").exists()
+
+
+def test_files_in_directories_below_are_read(folder):
+    """Half of the rows were left out without a word where the files lay in year=2024/."""
+    for kind, key in (("parquet", {"target": "y"}), ("libsvm", {"n_features": 6})):
+        where, expected = folder[0] / kind, load(folder, kind)
+        below = where / "year=2024" / "month=1"
+        below.mkdir(parents=True)
+        for path in sorted(where.glob("part-[23]*")):
+            path.rename(below / path.name.upper())
+        (where / "_SUCCESS").touch()
+        (where / ".part-9.parquet").write_bytes(b"half of a file")
+        data = datasets.load("shards", path=where, **key)
+        assert np.array_equal(data.y, expected.y)
+        assert data.checksum == expected.checksum
+        said = " ".join(data.remarks)
+        assert f"{where}: not read, as hidden: .part-9.parquet, _SUCCESS" in said
+        assert "values in names of directories are not used: month, year" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "said"),
+    [
+        ("link", lambda path, other: path.symlink_to(other.parent), "neither a file nor a directory"),
+        ("gone", lambda path, other: path.symlink_to("nowhere"), "neither a file nor a directory"),
+        ("pipe", lambda path, _: os.mkfifo(path), "neither a file nor a directory"),
+        ("x/z.parquet", lambda path, other: path.symlink_to(other), "z.parquet: the same file as "),
+        ("z.parquet", lambda path, other: path.hardlink_to(other), "z.parquet: the same file as "),
+        ("notes.txt", lambda path, _: path.touch(), "are of two kinds"),
+        ("x/a.csv", lambda path, _: path.touch(), "are of two kinds"),
+    ],
+)
+def test_whatever_else_lies_there_is_refused(folder, name, make, said):
+    """A record that is read twice is in the parts of two teachers."""
+    path = folder[0] / "parquet" / name
+    path.parent.mkdir(exist_ok=True)
+    make(path, folder[0] / "parquet" / "part-0.parquet")
+    with pytest.raises(DataError, match=said):
+        load(folder, "parquet")
+
+
+def test_one_of_the_private_files_is_neither_public_nor_for_the_test(folder):
+    for key in ("public", "test"):
+        path = folder[0] / "parquet" / "part-1.parquet"
+        with pytest.raises(ConfigError, match=rf"dataset\.{key}: .* this one is the private file"):
+            datasets.load("shards", path=path.parent, target="y", **{key: path})
