@@ -60,7 +60,7 @@ class Prepared:
         """Warnings before the start; of an experiment also those computed from its private records."""
         found = self.dataset.remarks
         if not self.config.release:
-            found += datasets.warnings_of(self.dataset, self.n_teachers)
+            found += datasets.warnings_of(self.dataset, self.n_teachers, self.sizes.n_test)
         if self.n_teachers and datasets.becomes_sparse(self.dataset):
             found += learners.dense_remarks(self.config, self.counts, self.n_teachers)
         return found + self.expectations

@@ -31,6 +31,9 @@ GROUP = "pate.datasets"
 FILES = ("path", "private", "public", "test", "schema")
 """Options that name a file of the user's."""
 
+_FEW_TESTS = 100
+"""Test records below which a run is warned: the standard error of an accuracy may be above 0.05."""
+
 _FEW = 10
 """Records of a class below which a run is warned, where no teachers are counted."""
 
@@ -104,19 +107,25 @@ def load(name: str, **options: Any) -> Dataset:
     module = find(name)
     given = {key: os.fspath(v) if isinstance(v, os.PathLike) else v for key, v in options.items()}
     dataset: Dataset = module.load(name, read_options(module.Options, given, "dataset."))
+    private = {dataset.checksum, *(shard.checksum for shard in getattr(dataset.X, "shards", ()))}
     for key, part in (("public", dataset.public), ("test", dataset.test)):
         if part is not None and part.checksum in private:  # public points would be private records
             accepted = "a file of other records: this one is the private file"
-    private = {dataset.checksum, *(shard.checksum for shard in getattr(dataset.X, "shards", ()))}
             raise ConfigError(f"dataset.{key}", given.get(key), accepted)
     return dataset
 
 
-def warnings_of(dataset: Dataset, n_teachers: int) -> tuple[str, ...]:
-    """Warn of many or rare classes, for an experiment: NOT differentially private. 0 for no teachers."""
+def warnings_of(dataset: Dataset, n_teachers: int, n_test: int) -> tuple[str, ...]:
+    """Warn of few records in the test, and of many or rare classes. NOT differentially private.
+
+    For an experiment; 0 for no teachers.
+    """
     import numpy as np
 
     found = []
+    if n_test < _FEW_TESTS:
+        file = "dataset.test" if dataset.test else "split.private, split.public"
+        found.append(f"{n_test} test records ({file}): the accuracy may be far from that on new records")
     if dataset.n_classes > MANY:
         found.append(
             f"{dataset.n_classes} classes: votes are spread over them, and few points get a clear majority;"

@@ -566,7 +566,76 @@ def test_many_classes_and_rare_ones_are_told(place):
     ):
         people(len(outcome), outcome=outcome).to_csv("priv.csv", index=False)
         data = load("csv", path="priv.csv", target="outcome", unit=None)
-        assert said in " ".join(warnings_of(data, n_teachers))
+        assert said in " ".join(warnings_of(data, n_teachers, 100))
+
+
+@pytest.mark.parametrize("n_test", [99, 100])
+@pytest.mark.parametrize("file", [True, False])
+def test_few_test_records_are_told(place, capsys, n_test, file):
+    people(n_test, 2).to_csv("test.csv", index=False)
+    given = THREE if file else [*ONE, f"split.private={840 - n_test}"]
+    assert run(*given, "dataset.unit=null", "eps=8")[0] == 0
+    said = (
+        f"{n_test} test records ({'dataset.test' if file else 'split.private, split.public'}): the accuracy"
+    )
+    assert (said in capsys.readouterr().err) is (n_test < 100)
+
+
+ROW_NAMES = ["", "Unnamed: 0", "Unnamed: 0.1", "__index_level_0__", "index", "level_0", "...1", "row.names"]
+
+
+@pytest.mark.parametrize("name", ROW_NAMES)
+@pytest.mark.parametrize("kind", ["csv", "parquet", "shards"])
+def test_row_names_are_not_learned_from(tmp_path, capsys, name, kind):
+    """Of a sorted table the number of a row says the class: an accuracy of .98 for .74."""
+    pytest.importorskip("pyarrow")
+    table = people().drop(columns=["patient_id", "admitted", "ward"]).astype({"lab": float})
+    table = table.sort_values("outcome", ignore_index=True)
+    table.insert(0, name, table.index)
+    (tmp_path / "d").mkdir()
+    path = tmp_path / ("f.csv" if kind == "csv" else "d/f.parquet")
+    table.to_csv(path, index=False) if kind == "csv" else table.to_parquet(path)
+    data = load(kind, path=path.parent if kind == "shards" else path, target="outcome")
+    assert data.n_features == 2
+    if kind != "shards":
+        assert list(data.X) == ["age", "lab"]
+        assert f"not used {name}: row names" in " ".join(data.remarks)
+        assert main(["data", "describe", str(path), "--target", "outcome"]) == 0
+        assert "row names" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("index", [None, "place", "age"])
+def test_the_index_of_a_parquet_table_is_no_feature(tmp_path, index):
+    """Its metadata names it, whatever it is called; a file of another writer may lack it."""
+    pytest.importorskip("pyarrow")
+    mine, folder, pub = tmp_path / "mine.parquet", tmp_path / "d", tmp_path / "pub.parquet"
+    table = people().drop(columns=["patient_id", "admitted", "ward"]).astype({"lab": float})
+    table = table.assign(place=table.index % 7 * 2.0).sort_values("outcome")
+    table = table.drop(columns="place") if index is None else table.set_index(index)
+    folder.mkdir()
+    for path in (mine, folder / "f.parquet"):
+        table.to_parquet(path)
+    features = [name for name in ("age", "lab", "place") if name in table]
+    assert list(load("parquet", path=mine, target="outcome").X) == features
+    assert load("shards", path=folder, target="outcome").n_features == len(features)
+    table.reset_index(drop=True).to_parquet(pub)
+    assert list(load("parquet", path=mine, public=pub, target="outcome").X) == features
+    if index is not None:
+        assert index in load("parquet", path=mine, target="outcome", numeric=[index]).X
+    if index == "age":
+        assert load("parquet", path=mine, target="outcome", unit="age").unit == "age"
+
+
+def test_case_numbers_of_the_one_file_are_told(tmp_path):
+    """`pate data describe` leaves them out; a run with one file says so, as no record may decide it."""
+    table = (
+        people().drop(columns=["patient_id", "admitted"]).assign(case=np.random.default_rng(0).permutation(N))
+    )
+    table.to_csv(tmp_path / "f.csv", index=False)
+    data = load("csv", path=tmp_path / "f.csv", target="outcome")
+    assert "(case: case numbers); dataset.drop=[case] leaves them out" in " ".join(data.remarks)
+    chosen = load("csv", path=tmp_path / "f.csv", target="outcome", numeric=["case"])
+    assert "case numbers" not in " ".join(chosen.remarks)
 
 
 def test_an_ending_in_capitals_is_one(tmp_path):
