@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,6 +63,9 @@ def check_figure(figure: dict[str, Any], recipe: str) -> None:
             raise InputError(f"{recipe}: figure: {key}: no such key; there are: {', '.join(_KEYS)}")
     if not figure.get("panels") or not figure.get("measures"):
         raise InputError(f"{recipe}: figure: needs panels and measures")
+    name = str(figure.get("name") or "figure")
+    if not re.fullmatch(r"[\w-]+", name):  # it is part of a file's name
+        raise InputError(f"{recipe}: figure: name: got {name!r}; accepted: letters, digits, - and _")
     for panel in figure["panels"]:
         if panel.get("x", "eps") not in ("eps", "cutoff", "teachers"):
             raise InputError(f"{recipe}: figure: x: got {panel['x']!r}; accepted: eps, cutoff, teachers")

@@ -66,6 +66,14 @@ def test_a_wrong_claim_is_named(claim, message):
         check_views("small", [], [claim])
 
 
+@pytest.mark.parametrize("name", ["/../../mine", "a/b", "..", "a b"])
+def test_a_figure_is_no_path(name):
+    """Its name is part of a file's name: `figure-/../../mine.png` would be written beside the directory."""
+    figure = {"name": name, "panels": [{"x": "eps"}], "measures": ["accuracy"]}
+    with pytest.raises(InputError, match=r"small: figure: name: got .*; accepted: letters, digits, - and _"):
+        check_views("small", [figure], [])
+
+
 def test_plan_has_a_status_for_every_row(plan_of):
     plan = plan_of()
     assert [row.status for row in plan.rows] == ["ready"] * 4 + ["infeasible", "missing"]
