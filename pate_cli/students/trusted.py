@@ -91,7 +91,10 @@ _BY_LOADER = {
 WRITTEN = frozenset[str]().union(*_BY_LOADER.values())
 """Qualified names of the types that `pate` writes."""
 
+_SCHEMA = "schema.json"
 _MOST_BYTES = 2**31
+_MOST_SCHEMA = 2**26
+"""Its objects take some twenty times as much."""
 
 
 def foreign_types(data: bytes, trust: Sequence[str] = ()) -> list[str]:
@@ -116,12 +119,12 @@ def foreign_types(data: bytes, trust: Sequence[str] = ()) -> list[str]:
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         _check_sizes(archive, len(data))
-        json.loads(archive.read("schema.json"), object_hook=note)
+        json.loads(archive.read(_SCHEMA), object_hook=note)
     return sorted(foreign)
 
 
 def _check_sizes(archive: zipfile.ZipFile, size: int) -> None:
-    """Refuse an archive that unpacks to more than its size, or holds a matrix that unpacks to too much."""
+    """Refuse an archive that holds more than its size, or whose members together unpack to too much."""
     members = archive.infolist()
     if len(set(archive.namelist())) < len(members):
         raise ValueError("a member occurs twice")
@@ -129,9 +132,14 @@ def _check_sizes(archive: zipfile.ZipFile, size: int) -> None:
         raise ValueError("a compressed member")  # its stated size may be a lie
     if sum(member.file_size for member in members) > size:
         raise ValueError("members that overlap")
+    if archive.getinfo(_SCHEMA).file_size > _MOST_SCHEMA:
+        raise ValueError(f"a schema of more than {_MOST_SCHEMA:,} bytes")
+    unpacked = 0
     for member in members:
         content = io.BytesIO(archive.read(member))
+        unpacked += member.file_size
         if zipfile.is_zipfile(content):  # numpy's .npz, which is compressed
             with zipfile.ZipFile(content) as inner:
-                if sum(one.file_size for one in inner.infolist()) > _MOST_BYTES:
-                    raise ValueError(f"a matrix of more than {_MOST_BYTES} bytes")
+                unpacked += sum(one.file_size for one in inner.infolist())
+        if unpacked > _MOST_BYTES:
+            raise ValueError(f"members that unpack to more than {_MOST_BYTES:,} bytes")

@@ -281,11 +281,16 @@ def test_archives_that_grow_are_refused(place, capsys, monkeypatch):
     with zipfile.ZipFile("evil.skops", "w") as archive:
         archive.writestr("schema.json", head * 10**4 + tail * 10**4)
     assert "maximum recursion depth" in refused(capsys, place)
-    data = skops.io.dumps(sp.csr_matrix((10**4, 10**4)))
-    assert foreign_types(data) == []
-    monkeypatch.setattr("pate_cli.students.trusted._MOST_BYTES", 1000)
-    with pytest.raises(ValueError, match="a matrix of more than 1000 bytes"):
-        foreign_types(data)
+    with monkeypatch.context() as patch:
+        patch.setattr("pate_cli.students.trusted._MOST_SCHEMA", 100)
+        evil_file(one)
+        assert "a schema of more than 100 bytes" in refused(capsys, place)
+    # none is too large, all of them together are
+    monkeypatch.setattr("pate_cli.students.trusted._MOST_BYTES", 10**5)
+    matrices = [sp.csr_matrix((10**4, number)) for number in range(1, 4)]
+    assert foreign_types(skops.io.dumps(matrices[:1])) == []
+    with pytest.raises(ValueError, match="members that unpack to more than 100,000 bytes"):
+        foreign_types(skops.io.dumps(matrices))
 
 
 @pytest.mark.parametrize(
