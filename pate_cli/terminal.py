@@ -1,4 +1,6 @@
-"""The two consoles, and the atomic write of a file.
+"""The two consoles, the reading of a file that may be anybody's, and the atomic write of one.
+
+What is opened is checked on the open file: its name may stand for another one a moment later.
 
 A regular file is replaced by a temporary one beside it, in one step. A device, a pipe and our own output (as
 `/dev/stdout`) are written into, and a link is followed: a command that runs as root must not put a file in
@@ -17,14 +19,14 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from pate_cli.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["check_directory", "check_file", "err", "out", "write_file", "write_output"]
+__all__ = ["check_directory", "check_file", "err", "is_own", "open_file", "out", "write_file", "write_output"]
 
 
 @cache
@@ -41,6 +43,28 @@ def err() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
+
+
+def open_file(path: str | Path, *, pipe: bool = False) -> BinaryIO:
+    """Open a regular file for reading, or a pipe where one is taken; OSError, at once, for anything else."""
+    file = open(path, "rb", opener=_open_without_waiting)  # noqa: SIM115 - the caller closes it
+    mode = os.fstat(file.fileno()).st_mode
+    if not (stat.S_ISREG(mode) or (pipe and stat.S_ISFIFO(mode))):
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    if stat.S_ISFIFO(mode):
+        os.set_blocking(file.fileno(), True)
+    return file
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe that nobody writes to would be waited for, and a terminal could become ours."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
+
+
+def is_own(status: os.stat_result) -> bool:
+    """Whether a file belongs to the user who runs this; true where the system has no such users."""
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
 
 
 def write_file(

@@ -21,7 +21,7 @@ def main(argv: list[str]) -> int:
     from rich.text import Text
 
     ledgers = open_ledgers(options.ledger)
-    if not ledgers.path.exists() and (options.ledger or "PATE_LEDGER" in os.environ):
+    if not ledgers.check() and (options.ledger or "PATE_LEDGER" in os.environ):
         named = "--ledger" if options.ledger else "PATE_LEDGER"
         raise InputError(
             f"{named}: there is no directory {ledgers.path}; without it the files alone are checked"

@@ -19,6 +19,7 @@ import numpy as np
 
 from pate_cli.datasets.labels import Labels, number_in, texts_of
 from pate_cli.errors import DataError
+from pate_cli.terminal import open_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,9 +41,10 @@ _MARKS = {
 
 
 def read_bytes(path: Path) -> tuple[bytes, str]:
-    """Read a file once: content, decompressed by its suffix, and SHA-256 (hex) of its bytes as they stand."""
+    """Read a file or pipe once: content, decompressed by its suffix, and SHA-256 (hex) of its bytes."""
     try:
-        raw = path.read_bytes()
+        with open_file(path, pipe=True) as file:
+            raw = file.read()
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except OSError as error:

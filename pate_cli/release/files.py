@@ -30,8 +30,8 @@ __all__ = ["ANSWERS", "CARD", "CERTIFICATE", "CERTIFICATE_VERSION", "FILES", "RE
 __all__ += ["certificate", "claim", "contents", "model_card", "record", "sha256", "to_json"]
 
 CERTIFICATE = "certificate.json"
-CERTIFICATE_VERSION = 2
-"""Version 1 had a code under a key of the ledger's owner instead of the hash of its entry."""
+CERTIFICATE_VERSION = 3
+"""Version 2, which is read too, has no sizes of files. Version 1 had no hash of the ledger's entry."""
 
 CARD = "model_card.md"
 RESULT = "result.json"
@@ -204,8 +204,9 @@ def _chosen(released: Publication) -> dict[str, str]:
 
 
 def certificate(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
-    """Content of `certificate.json`: the facts, and the SHA-256 of every other file."""
-    return to_json({**facts, "files": {name: sha256(data) for name, data in sorted(files.items())}})
+    """Content of `certificate.json`: the facts, and the size and SHA-256 of every other file."""
+    about = {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in sorted(files.items())}
+    return to_json({**facts, "files": about})
 
 
 def sha256(data: bytes) -> str:

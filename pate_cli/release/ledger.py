@@ -20,6 +20,7 @@ References
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import hmac
 import json
@@ -27,6 +28,7 @@ import math
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -37,7 +39,7 @@ from typing import Any
 
 from pate_cli.checks import Real, take
 from pate_cli.errors import ConfigError, DataError, InputError, shortened
-from pate_cli.terminal import write_file
+from pate_cli.terminal import is_own, open_file, write_file
 from pate_cli.types import PrivacyLoss
 
 __all__ = ["Entry", "Ledger", "LedgerDirectory", "PublicRows", "open_ledgers", "shown"]
@@ -229,9 +231,8 @@ class LedgerDirectory:
 
     def ledgers(self) -> list[Ledger]:
         """Every ledger here; DataError if one of them cannot be read."""
-        if not self.path.exists():
+        if not self.check():
             return []
-        self._check_private()
         return [self.read(path.stem) for path in sorted(self.path.glob("*.json"))]
 
     def read(self, fingerprint: str) -> Ledger:
@@ -239,7 +240,10 @@ class LedgerDirectory:
         self._check_private()
         path = self._file(fingerprint)
         try:
-            return _decode(path, path.read_text(encoding="utf-8"))
+            with open_file(path) as file:
+                if not is_own(os.fstat(file.fileno())):
+                    raise PermissionError(errno.EPERM, "belongs to another user")
+                return _decode(path, file.read().decode())
         except FileNotFoundError:
             raise InputError(f"no ledger {fingerprint[:12]} in {self.path}") from None
         except OSError as error:
@@ -252,14 +256,30 @@ class LedgerDirectory:
         found = (one for one in self.ledgers() if one.fingerprint == _fingerprint(checksum, one.salt))
         return next(found, None)
 
+    def check(self) -> bool:
+        """Whether the directory is there; ConfigError unless it is one that only its owner, we, can enter."""
+        try:
+            status = self.path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            accepted = f"a directory that can be entered ({error.strerror})"
+            raise ConfigError(self._key, shortened(str(self.path)), accepted) from None
+        if not (stat.S_ISDIR(status.st_mode) and is_own(status) and not status.st_mode & 0o077):
+            accepted = "a directory of your own that only you can enter (chmod 700)"
+            raise ConfigError(self._key, str(self.path), accepted)
+        return True
+
     def _file(self, fingerprint: str) -> Path:
+        """Path of a ledger; the fingerprint may come from anybody's certificate, so it is checked."""
+        if not re.fullmatch("[0-9a-f]{64}", str(fingerprint)):
+            name = shortened(repr(fingerprint))
+            raise DataError(f"{self.path}: {name} names no ledger; accepted: 64 of the digits 0-9 and a-f")
         return self.path / f"{fingerprint}.json"
 
     def _check_private(self) -> None:
-        if not self.path.exists():
+        if not self.check():
             raise InputError(f"no ledger in {self.path}; {_HOW_TO_START}")
-        if not self.path.is_dir() or self.path.stat().st_mode & 0o077:
-            raise ConfigError(self._key, str(self.path), "a directory only you can enter (chmod 700)")
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -269,8 +289,15 @@ class LedgerDirectory:
         except ImportError:
             raise InputError("ledger: needs a system with file locks (Linux, macOS)") from None
         self._check_private()
-        handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = self.path / "lock"
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
+            handle = os.open(lock, flags, 0o600)
+        except OSError as error:
+            raise DataError(f"{lock}: cannot be locked ({error.strerror})") from None
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise DataError(f"{lock}: cannot be locked (not a regular file)")
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
         finally:
@@ -292,7 +319,7 @@ def open_ledgers(path: str | None = None) -> LedgerDirectory:
     named = os.environ.get("PATE_LEDGER")
     if path or named:
         key = "ledger" if path else "PATE_LEDGER"
-        return LedgerDirectory(Path(path or named or "").expanduser().absolute(), key)
+        return LedgerDirectory(Path(os.path.expanduser(path or named or "")).absolute(), key)
     import platformdirs
 
     return LedgerDirectory(platformdirs.user_data_path("pate") / "ledger", "ledger")
@@ -334,7 +361,7 @@ def _decode(path: Path, text: str) -> Ledger:
             f"{path}: a ledger of version {shortened(repr(version))}, this pate reads {_VERSION}; move it"
             " away, and start anew with pate ledger init and no more than it had left"
         )
-    if content["fingerprint"] != path.stem or not re.fullmatch("[0-9a-f]{64}", path.stem):
+    if content["fingerprint"] != path.stem:
         raise ValueError("another dataset's")
     hashes = [entry.pop("hash") for entry in content["entries"]]
     for entry in content["entries"]:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pate_cli.errors import DataError, shortened
 from pate_cli.release import files
-from pate_cli.release.ledger import LedgerDirectory
-from pate_cli.students import load_student
+from pate_cli.release.ledger import Ledger, LedgerDirectory
+from pate_cli.students import read_student
+from pate_cli.terminal import open_file
 
 __all__ = ["Check", "charged_elsewhere", "verify"]
 
 _MOST_BYTES = 2**31
+"""Of all files of a release together."""
+
+_MOST_TEXT = 2**25
+"""Of a file in JSON: parsed, it takes some twenty times as much."""
 
 
 class Check(NamedTuple):
@@ -32,27 +39,32 @@ def verify(directory: Path, ledgers: LedgerDirectory) -> list[Check]:
     and not a forgery of all of them.
     """
     try:
-        data = {path.name: _read(path) for path in sorted(directory.iterdir())}
+        names = set(os.listdir(directory))
     except OSError as error:
-        raise DataError(f"{directory}: {error.strerror}; accepted: the folder of a release") from None
-    facts = _certificate(directory, data)
-    hashes = facts.pop("files")
+        raise DataError(f"{directory}: {error.strerror}; {_ACCEPTED}") from None
+    certificate, facts, certified = _certificate(directory, names)
+    data, problems = _contents(directory, names, certified)
+
+    @cache
+    def ledger_of() -> Ledger:
+        return ledgers.read(facts["ledger"]["fingerprint"])
+
     own: dict[str, Callable[[], str]] = {
-        "files: as certified, none missing, none added": lambda: _files(data, hashes),
-        f"{files.RESULT} says what is certified": lambda: _result(json.loads(data[files.RESULT]), facts),
+        "files: as certified, none missing, none added": lambda: _files(names, certified, problems),
+        f"{files.RESULT} says what is certified": lambda: _result(data, facts),
         f"{files.ANSWERS} has the queries and labels that are certified": lambda: (
-            "" if files.sha256(data[files.ANSWERS]) == facts["answers"] else "it has others"
+            "" if files.sha256(data.get(files.ANSWERS, b"")) == facts["answers"] else "it has others"
         ),
         f"{files.CARD} says what is certified": lambda: (
-            "" if data[files.CARD] == files.model_card(facts) else "its text is another"
+            "" if data.get(files.CARD) == files.model_card(facts) else "its text is another"
         ),
         f"{files.STUDENT} carries the certificate": lambda: _student(directory, data, facts),
     }
     ledger: dict[str, Callable[[], str]] = {
-        "the ledger has its charge": lambda: _charge(ledgers, facts),
-        "the ledger has its certificate": lambda: _recorded(ledgers, facts, data[files.CERTIFICATE]),
+        "the ledger has its charge": lambda: _charge(ledger_of(), facts),
+        "the ledger has its certificate": lambda: _recorded(ledger_of(), facts, certificate),
     }
-    if not ledgers.path.exists():
+    if not ledgers.check():
         unknown = [Check(title, None, f"no ledger in {ledgers.path}") for title in ledger]
         return [*(_check(*each) for each in own.items()), *unknown]
     return [_check(*each) for each in (own | ledger).items()]
@@ -65,7 +77,7 @@ def charged_elsewhere(place: Path, ledgers: LedgerDirectory) -> list[Path]:
     elsewhere = []
     for path in sorted(found):
         try:
-            known = json.loads(_read(path))["ledger"]["hash"] in hashes
+            known = json.loads(_text(path))["ledger"]["hash"] in hashes
         except Exception:  # of an earlier version of pate, or of another program
             known = False
         if not known:
@@ -81,36 +93,75 @@ def _check(title: str, problem: Callable[[], str]) -> Check:
     return Check(title, not found, found)
 
 
-def _read(path: Path) -> bytes:
-    """Content of a file that a release may have; nothing of anything else."""
-    if path.name not in files.FILES or not path.is_file():
-        return b""
-    with path.open("rb") as file:
-        return file.read(_MOST_BYTES)
+_ACCEPTED = "accepted: the folder of a release"
 
 
-def _certificate(directory: Path, data: Mapping[str, bytes]) -> dict[str, Any]:
-    accepted = "accepted: the folder of a release"
-    if files.CERTIFICATE not in data:
-        raise DataError(f"{directory}: no {files.CERTIFICATE}; {accepted}")
-    try:
-        content = dict(json.loads(data[files.CERTIFICATE]))
-        version, _ = content["schema_version"], content["files"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise DataError(f"{directory / files.CERTIFICATE}: damaged; {accepted}") from None
-    if version != files.CERTIFICATE_VERSION:
-        made = f"a certificate of version {shortened(repr(version))}"
-        raise DataError(f"{directory / files.CERTIFICATE}: {made}; accepted: {files.CERTIFICATE_VERSION}")
+def _text(path: Path) -> bytes:
+    """Content of a file in JSON; OSError, also for one that is too large."""
+    with open_file(path) as file:
+        content = file.read(_MOST_TEXT + 1)
+    if len(content) > _MOST_TEXT:
+        raise OSError(0, f"more than {_MOST_TEXT:,} bytes")
     return content
 
 
-def _files(data: Mapping[str, bytes], hashes: Mapping[str, str]) -> str:
-    there, certified = set(data) - {files.CERTIFICATE}, set(hashes)
-    problems = [f"{name} is missing" for name in sorted(certified - there)]
-    foreign = (there - certified) | (certified - set(files.FILES))
-    problems += [f"{name} is not of the release" for name in sorted(foreign)]
-    changed = (name for name in sorted(there & certified) if files.sha256(data[name]) != hashes[name])
-    return "; ".join(problems + [f"{name} was changed" for name in changed])
+def _certificate(directory: Path, names: set[str]) -> tuple[bytes, dict[str, Any], dict[str, dict[str, Any]]]:
+    """Content of the certificate, its facts, and the size and hash of each other file."""
+    path = directory / files.CERTIFICATE
+    if path.name not in names:
+        raise DataError(f"{directory}: no {path.name}; {_ACCEPTED}")
+    try:
+        content = _text(path)
+        facts = dict(json.loads(content))
+        version = facts["schema_version"]
+        certified = {
+            name: about if isinstance(about, dict) else {"sha256": about}  # in version 2
+            for name, about in facts.pop("files").items()
+        }
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); {_ACCEPTED}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise DataError(f"{path}: damaged; {_ACCEPTED}") from None
+    if version not in (accepted := (2, files.CERTIFICATE_VERSION)):
+        made = f"a certificate of version {shortened(repr(version))}"
+        raise DataError(f"{path}: {made}; accepted: {', '.join(map(str, accepted))}")
+    return content, facts, certified
+
+
+def _contents(
+    directory: Path, names: set[str], certified: Mapping[str, Mapping[str, Any]]
+) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Content of each file as certified, and what is wrong with each other one.
+
+    A file is opened once, and read only if it is as large as certified and all of them are not too large.
+    """
+    data, problems, left = {}, {}, _MOST_BYTES
+    for name in sorted(names.intersection(files.FILES) & certified.keys()):
+        about = certified[name]
+        try:
+            with open_file(directory / name) as file:
+                size = os.fstat(file.fileno()).st_size
+                most = min(left, _MOST_TEXT) if name == files.RESULT else left
+                if size != about.get("bytes", size):
+                    problems[name] = "was changed"
+                elif size > most:
+                    problems[name] = f"has {size:,} bytes, of at most {most:,}"
+                else:
+                    data[name] = file.read(size)
+                    left -= size
+        except OSError as error:
+            problems[name] = f"cannot be read ({error.strerror})"
+        if name in data and files.sha256(data[name]) != about["sha256"]:
+            problems[name] = "was changed"
+    return data, problems
+
+
+def _files(names: set[str], certified: Mapping[str, Any], problems: Mapping[str, str]) -> str:
+    there, stated = names - {files.CERTIFICATE}, set(certified)
+    foreign = (there - stated) | (stated - set(files.FILES))
+    found = [f"{name} is missing" for name in sorted(stated - there)]
+    found += [f"{name} is not of the release" for name in sorted(foreign)]
+    return "; ".join(found + [f"{name} {problem}" for name, problem in problems.items()])
 
 
 def _another(found: Mapping[str, Any], certified: Mapping[str, Any]) -> str:
@@ -118,7 +169,10 @@ def _another(found: Mapping[str, Any], certified: Mapping[str, Any]) -> str:
     return ", ".join(name for name, value in certified.items() if found.get(name) != value)
 
 
-def _result(result: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+def _result(data: Mapping[str, bytes], facts: Mapping[str, Any]) -> str:
+    if files.RESULT not in data:
+        return "it was not read"
+    result = json.loads(data[files.RESULT])
     names = ("mechanism", "config_hash", "eps_ex_post", "sizes", "n_teachers", "n_asked", "n_answered")
     certified = {name: facts[name] for name in names}
     certified |= {name: facts["guarantee"][name] for name in ("eps", "delta", "how")}
@@ -130,14 +184,14 @@ def _result(result: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 def _student(directory: Path, data: Mapping[str, bytes], facts: Mapping[str, Any]) -> str:
     if files.STUDENT not in data:  # a release may have none, and says so
-        return "missing" if json.loads(data[files.RESULT])["status"] == "ok" else ""
-    same = load_student(directory / files.STUDENT).meta.get("certificate") == facts
+        made = files.RESULT not in data or json.loads(data[files.RESULT])["status"] == "ok"
+        return "it was not read" if made else ""
+    same = read_student(data[files.STUDENT], directory / files.STUDENT).meta.get("certificate") == facts
     return "" if same else "it is the student of another certificate"
 
 
-def _charge(ledgers: LedgerDirectory, facts: Mapping[str, Any]) -> str:
+def _charge(ledger: Ledger, facts: Mapping[str, Any]) -> str:
     paid = facts["ledger"]
-    ledger = ledgers.read(paid["fingerprint"])
     if paid["hash"] not in ledger.hashes:
         return (
             f"its entry {paid['entry']} is not in the ledger, which was put back to an older copy,"
@@ -152,8 +206,8 @@ def _charge(ledgers: LedgerDirectory, facts: Mapping[str, Any]) -> str:
     return other and f"it was charged with another {other} (eps={entry.eps:g}, delta={entry.delta:g})"
 
 
-def _recorded(ledgers: LedgerDirectory, facts: Mapping[str, Any], certificate: bytes) -> str:
-    entries = ledgers.read(facts["ledger"]["fingerprint"]).entries
+def _recorded(ledger: Ledger, facts: Mapping[str, Any], certificate: bytes) -> str:
+    entries = ledger.entries
     notes = [entry.note for entry in entries if (entry.kind, entry.id) == ("certificate", facts["release"])]
     if not notes:
         return "none is on record"

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pate_cli.errors import DataError, one_line
 from pate_cli.results.record import RunRecord
-from pate_cli.terminal import write_file
+from pate_cli.terminal import open_file, write_file
 
 if TYPE_CHECKING:
     from pate_cli.types import RepeatResult
@@ -103,9 +102,8 @@ def _candidates(path: Path, unreadable: list[tuple[Path, str]]) -> Iterator[Path
 def _read(path: Path) -> RunRecord:
     """Read a record; DataError gives the reason if that fails."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
-            raise DataError("not a regular file")
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_not_json)
+        with open_file(path) as file:
+            content = json.loads(file.read().decode(), parse_constant=_not_json)
         return RunRecord.from_dict(content)
     except OSError as error:
         raise DataError(error.strerror or str(error)) from error

@@ -19,7 +19,7 @@ from pate_cli.students.metrics import by_class
 from pate_cli.students.trusted import WRITTEN, foreign_types
 from pate_cli.types import FloatArray, IntArray, _Private, without_tiny
 
-__all__ = ["SavedStudent", "dump_student", "load_student", "save_student"]
+__all__ = ["SavedStudent", "dump_student", "load_student", "read_student", "save_student"]
 
 _FORMAT = "pate student 1"
 _MOST_BYTES = 2**31
@@ -133,21 +133,25 @@ def save_student(path: str | Path, student: Any, **about: Any) -> None:
 
 
 def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent:
-    """Read a student that `save_student` wrote.
-
-    Only the types of `pate_cli.students.trusted.WRITTEN` are restored, and those named in `trust`: exact
-    names, as `mypackage.MyClassifier`, whose code is run. This is decided on the names in the file, before
-    any module is imported for them. Raises `DataError` for a file that is missing, truncated, not a student,
-    holds a type that is not allowed (names all of them), or would lead compiled code astray.
-    """
-    path = Path(path)
+    """Read the file of a student that `save_student` wrote; see `read_student`."""
     try:
-        with path.open("rb") as file:
+        with terminal.open_file(path) as file:
             data = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
     if len(data) > _MOST_BYTES:
         raise DataError(f"{path}: more than {_MOST_BYTES} bytes, not a model written by pate")
+    return read_student(data, path, trust=trust)
+
+
+def read_student(data: bytes, path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent:
+    """Restore a student from the content of its file, whose path is for messages.
+
+    Only the types of `pate_cli.students.trusted.WRITTEN` are restored, and those named in `trust`: exact
+    names, as `mypackage.MyClassifier`, whose code is run. This is decided on the names in the file, before
+    any module is imported for them. Raises `DataError` for a file that is truncated, not a student, unpacks
+    to too much, holds a type that is not allowed (names all of them), or would lead compiled code astray.
+    """
     try:
         foreign = foreign_types(data, trust)
     except Exception as error:  # a foreign file may fail anywhere
@@ -179,7 +183,7 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
     return found
 
 
-def _student(content: Any, path: Path) -> SavedStudent:
+def _student(content: Any, path: str | Path) -> SavedStudent:
     """Check that every part is there and of its kind."""
     from sklearn.base import is_classifier
     from sklearn.compose import ColumnTransformer

@@ -5,18 +5,22 @@ A release is never uncounted unseen: not after an attack on its ledger, nor a ki
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pate_cli import cli
-from pate_cli.release import open_ledgers
+from pate_cli.release import LedgerDirectory, open_ledgers
 from pate_cli.release.files import certificate, model_card
 from pate_cli.results import read_record
 from pate_cli.students import load_student, save_student
@@ -100,31 +104,36 @@ def _facts(place):
     return {name: value for name, value in told.items() if name != "files"}
 
 
-def _hashes_mended(place):
-    """Write model card and certificate anew for what the other files say."""
-    out, facts = place / "one", _facts(place)
+def _certify(place, facts, *, in_student=True):
+    """Write certificate and model card anew for some facts and what the other files say; also the student."""
+    out = place / "one"
+    if in_student:
+        there = dict(vars(load_student(out / "student.skops")))
+        there["meta"] = there["meta"] | {"certificate": facts}
+        save_student(out / "student.skops", there.pop("student"), **there)
     (out / "model_card.md").write_bytes(model_card(facts))
     content = {file.name: file.read_bytes() for file in out.iterdir() if file.name != "certificate.json"}
     (out / "certificate.json").write_bytes(certificate(facts, content))
+
+
+def _record(place, ledgers, fingerprint):
+    """Let a ledger record the certificate as it is now."""
+    data = (place / "one" / "certificate.json").read_bytes()
+    ledgers.record(fingerprint, _facts(place)["release"], hashlib.sha256(data).hexdigest())
 
 
 def _smaller_claim(place, *, in_student):
     """Make the claim smaller in every file, with fitting hashes; in the student's if asked."""
     for name in ("certificate.json", "result.json"):
         _edit(place / "one" / name, r'"eps": [0-9.]+', '"eps": 0.1')
-    if in_student:
-        file = place / "one" / "student.skops"
-        there = dict(vars(load_student(file)))
-        there["meta"] = there["meta"] | {"certificate": _facts(place)}
-        save_student(file, there.pop("student"), **there)
-    _hashes_mended(place)
+    _certify(place, _facts(place), in_student=in_student)
 
 
 def _other_answers(place):
     """Answers in another order, with fitting hashes."""
     header, *lines = (place / "one" / "answers.csv").read_text().splitlines()
     (place / "one" / "answers.csv").write_text("\n".join([header, *lines[::-1]]) + "\n")
-    _hashes_mended(place)
+    _certify(place, _facts(place), in_student=False)
 
 
 def _edited(name, old, new):
@@ -139,7 +148,7 @@ TAMPERINGS = {
     "card": (_edited("model_card.md", r"\(1, 1e-05\)", "(0.1, 1e-05)"), "its text is another"),
     "another student": (
         lambda place: shutil.copy(place / FOLDERS[1] / "student.skops", place / "one"),
-        "it is the student of another certificate",
+        "student.skops was changed",
     ),
     "no student": (lambda place: (place / "one" / "student.skops").unlink(), "student.skops is missing"),
     "one more file": (
@@ -168,7 +177,7 @@ def test_a_change_is_noticed_and_named(place, capsys, name):
 def test_a_file_that_holds_anything_is_told_in_one_line(place, capsys):
     for name in ("answers.csv", "certificate.json", "result.json", "model_card.md", "student.skops"):
         whole = (place / "one" / name).read_bytes()
-        for content in (b"", b"{}", b"\xff\r\0", b"[" * 100_000, b'{"schema_version": 2}'):
+        for content in (b"", b"{}", b"\xff\r\0", b"[" * 100_000, b'{"schema_version": 3}'):
             (place / "one" / name).write_bytes(content)
             capsys.readouterr()
             assert cli.main(["verify", "one"]) in (1, 2)
@@ -176,6 +185,18 @@ def test_a_file_that_holds_anything_is_told_in_one_line(place, capsys):
             assert said.count("\n") == 1
             assert said.startswith("pate: ")
         (place / "one" / name).write_bytes(whole)
+
+
+def test_a_certificate_without_the_sizes_of_files_is_checked_still(place, capsys):
+    _certify(place, _facts(place) | {"schema_version": 2})
+    path = place / "one" / "certificate.json"
+    told = json.loads(path.read_text())
+    told["files"] = {name: about["sha256"] for name, about in told["files"].items()}
+    path.write_text(json.dumps(told))
+    _record(place, open_ledgers(), told["ledger"]["fingerprint"])
+    assert _verify(capsys) == []
+    _edit(place / "one" / "answers.csv", "yes", "no")
+    assert "answers.csv was changed" in "".join(_verify(capsys))
 
 
 def test_who_has_no_ledger_sees_what_was_not_checked(place, capsys, monkeypatch):
@@ -190,13 +211,13 @@ def test_who_has_no_ledger_sees_what_was_not_checked(place, capsys, monkeypatch)
 
 
 def test_what_is_no_release_is_refused(place, capsys):
-    _edit(place / "one" / "certificate.json", '"schema_version": 2', '"schema_version": 1')
+    _edit(place / "one" / "certificate.json", '"schema_version": 3', '"schema_version": 1')
     folder = "accepted: the folder of a release"
     for what, said in (
         ("none", folder),
         ("ledger", folder),
         ("one/answers.csv", folder),
-        ("one", "a certificate of version 1; accepted: 2"),
+        ("one", "a certificate of version 1; accepted: 2, 3"),
     ):
         assert cli.main(["verify", what]) == 2
         assert said in capsys.readouterr().err
@@ -213,6 +234,121 @@ def test_the_ledger_for_a_program(place, capsys):
     assert certified["hash"] == ledger["hashes"][certified["entry"]]
     ids = {entry["id"] for entry in ledger["entries"] if entry["kind"] == "release"}
     assert ids == {json.loads((place / name / "result.json").read_text())["release_id"] for name in FOLDERS}
+
+
+# -- hostile folders
+
+
+@pytest.mark.parametrize("form", ["../side/{}", "{place}/side/{}", "./{}", "", ["a"]])
+def test_a_ledger_that_is_named_by_a_path_is_not_read(place, capsys, form):
+    """One that came with the release, which has its charge and its certificate."""
+    facts = _facts(place)
+    fingerprint, side = facts["ledger"]["fingerprint"], form and "side" in form
+    name = form.format(fingerprint, place=place) if form and isinstance(form, str) else form
+    if side:
+        (place / "ledger").rename(place / "side")
+        assert cli.main(["ledger", "init", *DATA, *TOTAL]) == 0
+    _certify(place, facts | {"ledger": facts["ledger"] | {"fingerprint": name}})
+    _record(place, LedgerDirectory(place / ("side" if side else "ledger"), ""), fingerprint)
+    failed = _verify(capsys)
+    assert len(failed) == 2
+    assert all("names no ledger; accepted: 64 of the digits" in line for line in failed)
+
+
+def _socket(path):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+
+
+KINDS = {
+    "pipe": os.mkfifo,
+    "directory": os.mkdir,
+    "link to itself": lambda path: path.symlink_to(path.name),
+    "link to a device": lambda path: path.symlink_to("/dev/zero"),
+    "link to a pipe": lambda path: (os.mkfifo("pipe"), path.symlink_to(Path("pipe").absolute())),
+    "socket": _socket,
+}
+
+
+def _late(*_):
+    raise TimeoutError
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_file_is_neither_waited_for_nor_read(place, capsys, kind):
+    student, ledger = Path("outputs/day/two/student.skops"), _ledger_file(place).relative_to(place)
+    for number, (path, line, code) in enumerate(
+        [
+            (student, "verify outputs/day/two", 1),
+            (student, f"predict {student} people.csv", 2),
+            (Path("people.csv"), f"predict {student} people.csv", 2),
+            (Path("people.csv"), " ".join(["ledger init", *DATA, *TOTAL]), 2),
+            (Path("one/certificate.json"), "verify one", 2),
+            (ledger, "verify one", 1),
+            (ledger, "ledger show", 2),
+            (Path("ledger/lock"), " ".join(["ledger init", *OTHER, *TOTAL]), 2),
+            (Path("one"), "verify one", 2),
+        ]
+    ):
+        path.rename("kept")
+        KINDS[kind](path)
+        capsys.readouterr()
+        signal.signal(signal.SIGALRM, _late)
+        signal.alarm(60)
+        try:
+            assert cli.main(line.split()) == code, (number, line)
+        finally:
+            signal.alarm(0)
+        said = capsys.readouterr()
+        assert said.err.count("\n") == 1
+        assert said.err.startswith("pate: ")
+        Path("pipe").unlink(missing_ok=True)
+        path.rmdir() if kind == "directory" else path.unlink()
+        Path("kept").rename(path)
+
+
+def test_a_file_of_another_size_is_not_read(place, capsys, monkeypatch):
+    """Sparse files of 2 GB, which take no room on disk."""
+    for name in ("answers.csv", "result.json", "model_card.md", "student.skops"):
+        os.truncate(place / "one" / name, 2**31)
+    tracemalloc.start()
+    failed = "".join(_verify(capsys))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert failed.count("was changed") == 4
+    assert peak < 10**8
+    os.truncate(place / "one" / "certificate.json", 2**31)
+    assert _verify(capsys) == ["refused"]
+
+
+def test_the_sizes_of_all_files_are_added_up(place, capsys, monkeypatch):
+    """They are as large as certified, and together too large."""
+    for name in ("answers.csv", "model_card.md"):
+        os.truncate(place / "one" / name, 10**6)
+    sizes = [len(file.read_bytes()) for file in (place / "one").glob("[!c]*")]
+    facts = _facts(place)
+    content = {file.name: file.read_bytes() for file in (place / "one").glob("[!c]*")}
+    (place / "one" / "certificate.json").write_bytes(certificate(facts, content))
+    assert "bytes, of at most" not in "".join(_verify(capsys))
+    monkeypatch.setattr("pate_cli.release.verification._MOST_BYTES", sum(sizes) - 1)
+    assert "student.skops has " in "".join(_verify(capsys))
+
+
+def test_a_ledger_of_another_user_is_refused(place, capsys, monkeypatch):
+    me = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: me + 1)
+    for line in ("verify one", "ledger show", " ".join(["ledger init", *OTHER, *TOTAL])):
+        assert cli.main(line.split()) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("pate: PATE_LEDGER: got ")
+        assert "a directory of your own that only you can enter (chmod 700)" in said
+    assert cli.main(["run", *OTHER, *RELEASE, "hydra.run.dir=three"]) == 2
+    assert "a directory of your own" in capsys.readouterr().err
+    status = os.stat(place / "ledger")
+    monkeypatch.setattr(os, "geteuid", lambda: me)
+    monkeypatch.setattr("pate_cli.release.ledger.is_own", lambda held: os.path.samestat(held, status))
+    assert cli.main(["ledger", "show"]) == 2  # a file of another user in a directory of mine
+    assert "cannot be read (belongs to another user)" in capsys.readouterr().err
 
 
 # -- attacks on the ledger
