@@ -7,17 +7,20 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pate_cli.compare.baselines import BASELINES
 from pate_cli.compare.methods import DEFAULT_METHODS, budgets, methods, plan_frontier
 from pate_cli.config.composition import own_configs
 from pate_cli.engine import schedule
-from pate_cli.engine.plan import Plan
+from pate_cli.engine.plan import Plan, PlannedRow
 from pate_cli.engine.progress import reporting
 from pate_cli.engine.store import PLACE
 from pate_cli.results.page import checked_directory
+from pate_cli.results.repeats import RepeatsFile
 
 __all__ = ["add_options", "measured", "output_directory", "planner"]
 
@@ -63,8 +66,33 @@ def output_directory(
     return checked_directory(options.output, Path("outputs", command, default))
 
 
-def measured(plan: Plan, options: argparse.Namespace, name: str) -> schedule.Results:
-    """Run the rows of a plan; finished repeats are shared with `pate run`."""
+def measured(
+    plans: Mapping[str, Plan], options: argparse.Namespace, directory: Path, title: str = ""
+) -> list[schedule.Results]:
+    """Run the rows of plans, by name of their dataset; finished repeats are shared with `pate run`."""
     work = (options.output or Path("outputs")) / PLACE
-    with reporting(name, f"repeats of {len(plan.ready)} rows") as advance:
-        return schedule.run(plan, work, force=options.force, advance=advance)
+    rows = {
+        dataset + row.spec.name: _columns(row) | {"dataset": dataset}
+        for dataset, plan in plans.items()
+        for row in plan.rows
+    }
+    table, results = RepeatsFile(directory, rows), []
+    for dataset, plan in plans.items():
+        with reporting(title or dataset, f"repeats of {len(plan.ready)} rows") as advance:
+            seen = functools.partial(_write, table, dataset)
+            results.append(schedule.run(plan, work, force=options.force, advance=advance, seen=seen))
+    table.write()
+    return results
+
+
+def _write(table: RepeatsFile, dataset: str, done: schedule.Done) -> None:
+    done.write(table, dataset + done.row)
+
+
+def _columns(row: PlannedRow) -> dict[str, Any]:
+    """Columns of a row of `repeats.csv`: a baseline has no settings."""
+    columns = row.columns()
+    public = islice(columns, list(columns).index("eps"), None)
+    return (
+        {key: columns[key] for key in ("dataset", "method", *public)} if row.method in BASELINES else columns
+    )

@@ -24,7 +24,9 @@ def main(argv: list[str]) -> int:
     path, target = of.options.get("path"), of.options.get("target")
     names = [Path(path).name.partition(".")[0], target] if isinstance(path, str) else [of.name]
     directory = output_directory(options, "frontier", filter(None, names), [plan], limit=options.limit)
-    board = Board(of.name, plan, measured(plan, options, "frontier"))
+    name = Path(path).name if isinstance(path, str) else of.name
+    (results,) = measured({name: plan}, options, directory, "frontier")
+    board = Board(of.name, plan, results)
     findings = frontier(board, ["pate", "frontier", *argv])
     code = publish(findings, directory, [f"- {statement}" for statement in findings.statements])
     if len(board.budgets) > 1:

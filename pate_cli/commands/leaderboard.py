@@ -37,9 +37,11 @@ def main(argv: list[str]) -> int:
     names = [spec.name for spec in there] if len(there) < 4 else [f"{len(there)}_tables"]
     every = [spec.name for spec in specs]
     directory = output_directory(options, "leaderboard", names, plans, tables=every, metric=options.metric)
-    planned = zip(there, plans, strict=True)
+    by_name = {spec.name: plan for spec, plan in zip(there, plans, strict=True)}
+    results = measured(by_name, options, directory)
     metric = METRICS[options.metric]
-    boards = [Board(spec.name, plan, measured(plan, options, spec.name), metric) for spec, plan in planned]
+    done = zip(by_name.items(), results, strict=True)
+    boards = [Board(name, plan, of, metric) for (name, plan), of in done]
     absent = [(spec.name, spec.missing) for spec in missing]
     findings = leaderboard(boards, absent, ["pate", "leaderboard", *argv])
     lines = [f"- {statement}" for statement in findings.statements]

@@ -10,7 +10,7 @@ from pate_cli.config import Composer, RunConfig, parse
 from pate_cli.config.command_line import checked, choices, last_wins, without_place
 from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.datasets import files
-from pate_cli.engine.rows import Job, Row, check_places
+from pate_cli.engine.rows import Job, Row, check_places, columns_of
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.pipeline import Prepared, teaching_key
 
@@ -59,6 +59,11 @@ class PlannedRow:
     def method(self) -> str:
         """As the paper calls it, or the mechanism's own name."""
         return self.spec.method or self.config.mechanism.label
+
+    def columns(self, **names: str) -> dict[str, Any]:
+        """Columns of `repeats.csv`; with `status` and `reason` unless it is ready."""
+        columns = columns_of(self.job.raw, self.job.run, self.method, **names)
+        return columns | ({} if self.status == "ready" else {"status": self.status, "reason": self.message})
 
     @property
     def teaching(self) -> Hashable:

@@ -17,9 +17,10 @@ from pate_cli.engine.store import CacheKey, VoteStore, repeat_key
 from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.results.provenance import config_hash
+from pate_cli.results.settings import dataset_name, row_hash, settings
 from pate_cli.students import dump_student
 
-__all__ = ["Job", "Row", "check_jobs", "check_places", "checked", "forget"]
+__all__ = ["Job", "Row", "check_jobs", "check_places", "checked", "columns_of", "forget"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,24 @@ class Row:
             meta={"dataset": dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
             first_index=dataset.first_index,
         )
+
+
+def columns_of(raw: dict[str, Any], row: Row | None, method: str = "", **names: str) -> dict[str, Any]:
+    """Columns of a row of `repeats.csv`, up to its data; `method` and `names` are what a command calls it."""
+    label = row.config.mechanism.label if row else str(raw["mechanism"]["name"])
+    public = row.prepared.plan.describe() if row else {}
+    own = {"dataset": dataset_name(raw, str(raw["dataset"]["name"])), "method": method or label} | names
+    own |= {"mechanism": label} if method not in ("", label) else {}
+    return {
+        **own,
+        **{key: text for key, text in settings(raw).items() if key not in own},
+        "eps": float(raw["eps"]),
+        "delta": row.prepared.delta if row else None,
+        "budget": public.get("ell"),
+        "cutoff": public.get("cutoff"),
+        "row": row_hash(raw),
+        "checksum": row.prepared.dataset.checksum if row else None,
+    }
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import shlex
-import time
 import traceback
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,15 +16,13 @@ from typing import Any
 from pate_cli import results, terminal
 from pate_cli.engine import schedule
 from pate_cli.engine.progress import Advance, reporting
-from pate_cli.engine.rows import Job
+from pate_cli.engine.rows import Job, columns_of
 from pate_cli.engine.store import PLACE, RepeatRecord, RepeatStore
 from pate_cli.errors import InfeasibleError, InputError
+from pate_cli.results.repeats import RepeatsFile
 from pate_cli.terminal import write_file
 
 __all__ = ["execute", "show_table"]
-
-_PAUSE = 1.0
-"""Least seconds between two writings of `repeats.csv`."""
 
 _UNFINISHED = "not done: it still goes on, or was killed; finished repeats are in repeats.csv"
 
@@ -42,6 +39,7 @@ def execute(
     runs = {str(path): _RunDirectory(path, job, command) for path, job in jobs.items()}
     store = RepeatStore(directory / PLACE)
     store.sweep()
+    table = _table_of_sweep(jobs) if sweep and len(jobs) > 1 else None
     try:
         rows = []
         for (name, run), job in zip(runs.items(), jobs.values(), strict=True):
@@ -71,6 +69,8 @@ def execute(
                 if not run.finished:
                     with _ending_alone(run, sweep=sweep):
                         run.add(done)
+                if table is not None:
+                    done.write(table, done.row)
     except (Exception, KeyboardInterrupt) as error:
         known = isinstance(error, (InputError, OSError))  # the user's to mend, or a full disk: one line
         if isinstance(error, Exception) and (sweep or not known):
@@ -80,9 +80,23 @@ def execute(
             if not run.finished:
                 with contextlib.suppress(OSError):
                     run.stop(error)
+        if table is not None:
+            with contextlib.suppress(OSError):
+                table.write()
         if not isinstance(error, Exception) or (known and not sweep):
             raise
+    if table is not None:
+        table.write()
     return [run.accuracy for run in runs.values()]
+
+
+def _table_of_sweep(jobs: Mapping[Path, Job]) -> RepeatsFile:
+    """Table of the repeats of all jobs, in the directory above theirs."""
+    rows = {str(path): columns_of(job.raw, job.run, job=path.name) for path, job in jobs.items()}
+    for path, job in jobs.items():
+        if job.run is None:
+            rows[str(path)] |= {"status": "infeasible", "reason": str(job.refusal)}
+    return RepeatsFile(next(iter(jobs)).parent, rows)
 
 
 @contextlib.contextmanager
@@ -121,7 +135,7 @@ class _RunDirectory:
         self._started = datetime.now()
         self._done: list[RepeatRecord] = []
         self._failed: list[str] = []
-        self._written = -_PAUSE  # time of the last `repeats.csv`, by time.monotonic
+        self._table = RepeatsFile(directory, {"": columns_of(job.raw, job.run)})
 
     @property
     def accuracy(self) -> float | None:
@@ -138,6 +152,7 @@ class _RunDirectory:
 
     def add(self, done: schedule.Done) -> None:
         """Write a repeat; after the last one the run is finished."""
+        done.write(self._table, "")
         if done.student is not None:
             write_file(self._directory / "student.skops", done.student, sync=False)  # the store has it, too
         if done.unit is not None:
@@ -148,9 +163,6 @@ class _RunDirectory:
             self._failed.append(done.failure.message)
         if len(self._done) + len(self._failed) == self._raw["repeats"]:
             self.finish("error" if self._failed else "ok", next(iter(self._failed), None))
-        elif time.monotonic() - self._written >= _PAUSE:
-            results.write_repeats(self._directory, self._done)
-            self._written = time.monotonic()
 
     def stop(self, error: BaseException) -> None:
         """Write why the run ended before its last repeat."""
@@ -163,8 +175,10 @@ class _RunDirectory:
     def finish(self, status: str, message: str | None = None) -> None:
         """Write the final record."""
         self.finished = True
+        if status != "ok" and not self._failed:
+            self._table.end("", status, message or "")
         if self._done:
-            results.write_repeats(self._directory, self._done)
+            self._table.write()
         self._write_record(status, message)
 
     def _write_record(self, status: str, message: str | None) -> None:

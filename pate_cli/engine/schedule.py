@@ -18,7 +18,7 @@ import contextlib
 import time
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -33,6 +33,7 @@ from pate_cli.engine.rows import Row
 from pate_cli.engine.store import RepeatRecord, RepeatStore, VoteStore, vote_key
 from pate_cli.engine.workers import Workers, open_workers, single_threaded
 from pate_cli.errors import InputError
+from pate_cli.results.repeats import RepeatsFile
 from pate_cli.teachers import VoteRecord, watched
 
 if TYPE_CHECKING:
@@ -75,6 +76,15 @@ class Done:
     votes: VoteRecord | None = None  # PRIVATE: with the last row of a task that keeps votes, if new
     loaded: LoadedCode | None = None  # of the process that made the unit
 
+    def write(self, table: RepeatsFile, row: str | None = None) -> None:
+        """Add it to a table that grows, under the name that the row has there, if another."""
+        row = self.row if row is None else row
+        if self.unit:
+            table.add(row, self.unit.repeat, self.unit)
+        elif self.failure:
+            table.add(row, self.failure.repeat, self.failure.message)
+        table.grow()
+
 
 @dataclass(frozen=True)
 class Results:
@@ -84,10 +94,12 @@ class Results:
     failures: list[Failure] = field(default_factory=list)
 
 
-def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
+def run(
+    plan: Plan, work: Path, *, force: bool, advance: Advance, seen: Callable[[Done], None] = lambda _: None
+) -> Results:
     """Do the rows of a plan that are ready, all of them again with `force`.
 
-    Finished repeats are kept in the directory `work`. Raises what `do` raises.
+    Finished repeats are kept in the directory `work`; `seen` is called with each. Raises what `do` raises.
     """
     store = RepeatStore(work.absolute())
     store.sweep()
@@ -99,6 +111,7 @@ def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
     failures = []
     with contextlib.closing(do(rows, store, advance)) as results:
         for done in results:
+            seen(done)
             failures += [done.failure] if done.failure else []
             units[done.row] += [done.unit] if done.unit else []
     order = {row.name: index for index, row in enumerate(rows)}

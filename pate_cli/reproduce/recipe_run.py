@@ -13,6 +13,7 @@ from pate_cli.engine.store import PLACE
 from pate_cli.reproduce.assemble import assemble, check_views
 from pate_cli.reproduce.study import finisher, run_study
 from pate_cli.results.page import Findings
+from pate_cli.results.repeats import RepeatsFile
 
 __all__ = ["reproduce"]
 
@@ -40,6 +41,15 @@ def reproduce(
     check_views(recipe.name, recipe.figures, recipe.claims)
     finish = finisher(recipe)
     plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
+    names = {row.spec.name: {"name": row.spec.name, "panel": row.spec.panel} for row in plan.rows}
+    table = RepeatsFile(directory, {row.spec.name: row.columns(**names[row.spec.name]) for row in plan.rows})
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
-        results = schedule.run(plan, directory / PLACE, force=force, advance=advance)
+        results = schedule.run(
+            plan,
+            directory / PLACE,
+            force=force,
+            advance=advance,
+            seen=lambda done: done.write(table, done.row),
+        )
+    table.write()
     return assemble(plan, results, finish)

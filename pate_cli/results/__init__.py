@@ -14,7 +14,8 @@ from pate_cli.errors import InputError
 from pate_cli.results.interval import Interval
 from pate_cli.results.provenance import collect_provenance, config_hash, plain, versions
 from pate_cli.results.record import STATUSES, RunRecord, Summary, summarise
-from pate_cli.results.store import Found, find_records, read_record, write_record, write_repeats
+from pate_cli.results.repeats import read_repeats
+from pate_cli.results.store import Found, find_records, read_record, write_record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,10 +31,10 @@ __all__ = [
     "find_records",
     "plain",
     "read_record",
+    "read_repeats",
     "summarise",
     "versions",
     "write_record",
-    "write_repeats",
 ]
 
 

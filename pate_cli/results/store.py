@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pate_cli.errors import DataError, one_line
 from pate_cli.results.record import RunRecord
 from pate_cli.terminal import open_file, write_file
 
-if TYPE_CHECKING:
-    from pate_cli.types import RepeatResult
-
-__all__ = ["RECORD_NAME", "Found", "find_records", "read_record", "write_record", "write_repeats"]
+__all__ = ["RECORD_NAME", "Found", "find_records", "read_record", "write_record"]
 
 RECORD_NAME = "result.json"
 
@@ -35,21 +29,6 @@ def write_record(directory: str | Path, record: RunRecord) -> Path:
     # Strict JSON: a nan or an infinity here is a bug, not something to write.
     text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return _write(directory, RECORD_NAME, text)
-
-
-def write_repeats(directory: str | Path, repeats: Sequence[RepeatResult]) -> Path:
-    """Write `repeats.csv`, a row a repeat; diagnostics are columns `diagnostics.NAME`, empty where absent."""
-    from pate_cli.types import RepeatResult
-
-    names = [item.name for item in fields(RepeatResult) if item.name != "diagnostics"]
-    diagnostics = list(dict.fromkeys(name for repeat in repeats for name in repeat.diagnostics))
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([*names, *(f"diagnostics.{name}" for name in diagnostics)])
-    for repeat in repeats:
-        measured = [repeat.diagnostics.get(name, "") for name in diagnostics]
-        writer.writerow([*(getattr(repeat, name) for name in names), *measured])
-    return _write(directory, "repeats.csv", buffer.getvalue())
 
 
 def read_record(path: str | Path) -> RunRecord:

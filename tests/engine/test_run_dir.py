@@ -15,7 +15,9 @@ from pate_cli import pipeline, terminal
 from pate_cli.config.composition import compose
 from pate_cli.engine import rows, run_dir, schedule
 from pate_cli.errors import InputError
+from pate_cli.results import repeats as repeats_room
 from pate_cli.results import store
+from pate_cli.results.repeats import RepeatsFile
 from pate_cli.students import load_student
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "compute.workers=1"]
@@ -47,7 +49,7 @@ def outcome(run: Path) -> tuple[str, str | None]:
 
 def repeats(run: Path) -> list[dict[str, str]]:
     with open(run / "repeats.csv", newline="") as file:
-        return [row | {"seconds": ""} for row in csv.DictReader(file)]
+        return [row | {"seconds": ""} for row in csv.DictReader(file) if row["status"] == "ok"]
 
 
 def fail_at(monkeypatch: pytest.MonkeyPatch, repeat: int, error: BaseException) -> None:
@@ -92,13 +94,11 @@ def test_the_record_says_running_before_the_first_repeat(monkeypatch):
 def test_repeats_are_written_as_they_finish(monkeypatch):
     """The first at once, then as often as the clock allows."""
     clock = iter([10.0, 10.0, 10.5, 10.9, 11.0, 11.0])
-    monkeypatch.setattr(run_dir.time, "monotonic", lambda: next(clock))
     written = []
-    write = run_dir.results.write_repeats
+    write = RepeatsFile.write
+    monkeypatch.setattr(repeats_room.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(
-        run_dir.results,
-        "write_repeats",
-        lambda where, done: written.append(len(done)) or write(where, done),
+        RepeatsFile, "write", lambda table: write(table) or written.append(len(repeats(Path("run"))))
     )
     execute("repeats=5")
     # asked at 10 (written), 10.5, 10.9, 11 (written); and at the end

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import errno
 import json
 import math
@@ -19,7 +18,6 @@ from pate_cli.results import (
     store,
     summarise,
     write_record,
-    write_repeats,
 )
 from pate_cli.types import RepeatResult
 
@@ -44,17 +42,6 @@ def test_a_record_comes_back_as_written(tmp_path):
     with pytest.raises(TypeError):
         write_record(tmp_path / "private", record(plan={"votes": object()}))
     assert not (tmp_path / "private").exists()
-
-
-def test_repeats_are_rows_and_diagnostics_columns(tmp_path):
-    with write_repeats(tmp_path, REPEATS).open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["repeat"], row["eps"], row["accuracy"]) for row in rows] == [
-        ("0", "inf", "0.8"),
-        ("1", "inf", "0.9"),
-    ]
-    assert [row["diagnostics.late"] for row in rows] == ["", "2.0"]
-    assert write_repeats(tmp_path, []).read_text().startswith("repeat,n_teachers,n_asked,")
 
 
 class FullDisk:

@@ -1,0 +1,343 @@
+"""The table of repeats: `repeats.csv`, one line a repeat, under the same names in every command.
+
+Columns, in this order: `dataset` and `method`; `name` and `panel` of a row of a recipe, or `job` of a sweep,
+and every setting in which the rows of the command differ; public numbers of the row (`eps`, `delta`, ...);
+`row`, a hash of the configuration without `repeats`, and `checksum`, of the data; `repeat`, `status` and
+`reason`; each measure and diagnostic under its name. A row that is not done has a line without a repeat,
+whose status and reason say why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pate_cli.errors import DataError, one_line
+from pate_cli.results.record import RunRecord
+from pate_cli.results.settings import NAMES, dataset_name, differing, row_hash, settings
+from pate_cli.results.store import RECORD_NAME, read_record
+from pate_cli.terminal import open_file, write_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pate_cli.types import RepeatResult
+
+__all__ = ["REPEATS", "RepeatsFile", "find_repeats", "read_repeats"]
+
+REPEATS = "repeats.csv"
+"""Name of the file."""
+
+MEASURES = ("n_teachers", "n_asked", "n_answered", "eps_ex_post", "accuracy", "seconds")
+"""Measures that every repeat has, in the order of the file; diagnostics follow."""
+
+_TEXTS = ("row", "checksum", "status", "reason", "note", "directory")
+_END = ("row", "checksum", "repeat", "status", "reason")
+_PAUSE = 1.0  # least seconds between two writings of a file that grows
+
+
+class RepeatsFile:
+    """`repeats.csv` of a command, which grows with the repeats of its rows.
+
+    `rows` are the columns of each row by its name: dataset, method, settings, of which those stay in which
+    rows differ, public numbers from `eps` on, and `status` and `reason` where it cannot be run. The file is
+    written as a whole or not at all.
+    """
+
+    def __init__(self, directory: Path, rows: Mapping[str, Mapping[str, Any]]) -> None:
+        self.path = directory / REPEATS
+        left = dict.fromkeys(n for row in rows.values() for n in takewhile(lambda n: n != "eps", row))
+        same = {*left}.difference(NAMES, differing(list(rows.values()), left))
+        self._left = [name for name in left if name not in same]
+        self._rows = {name: {k: v for k, v in row.items() if k not in same} for name, row in rows.items()}
+        self._done: dict[str, dict[int, RepeatResult | str]] = {name: {} for name in rows}
+        self._written = -_PAUSE
+
+    def add(self, row: str, repeat: int, result: RepeatResult | str) -> None:
+        """Add a repeat, or the reason why it failed."""
+        self._done[row][repeat] = result
+
+    def end(self, row: str, status: str, reason: str) -> None:
+        """Say why a row ended before its last repeat."""
+        self._rows[row] |= {"status": status, "reason": reason}
+
+    def grow(self) -> None:
+        """Write what was measured so far, unless that was done less than a second ago."""
+        if any(self._done.values()) and time.monotonic() - self._written >= _PAUSE:
+            with contextlib.suppress(OSError):  # of a full disk, which `write` names at the end
+                self.write()
+            self._written = time.monotonic()
+
+    def write(self) -> None:
+        """Write the file; its directory is made if absent."""
+        lines = list(self._lines())
+        left = self._left
+        names = dict.fromkeys(n for row in self._rows.values() for n in row if n not in (*left, *_END))
+        measures = dict.fromkeys(
+            name for line in lines for name in line if name not in (*left, *names, *_END)
+        )
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns := [*left, *names, *_END, *measures])
+        writer.writerows([_text(line.get(name)) for name in columns] for line in lines)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(self.path, text.getvalue(), sync=False)
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        for name, row in self._rows.items():
+            for repeat, result in sorted(self._done[name].items()):
+                line = row | {"repeat": repeat, "status": "ok", "reason": None}
+                if isinstance(result, str):
+                    yield line | {"status": "failed", "reason": result}
+                else:
+                    yield line | {key: getattr(result, key) for key in MEASURES} | result.diagnostics
+            if row.get("status"):
+                yield row
+
+
+def _text(value: Any) -> str:
+    """Text of a cell: empty where there is no number."""
+    if isinstance(value, str):
+        return one_line(value)
+    return "" if value is None or value != value else str(value)
+
+
+def read_repeats(
+    paths: str | Path | Iterable[str | Path] = "outputs", *, constant: bool = False
+) -> pd.DataFrame:
+    """Read the repeats of runs, sweeps, frontiers, leaderboards and recipes, also mixed.
+
+    Parameters
+    ----------
+    paths : path-like or several
+        Directories that are searched, or files (`repeats.csv`, `result.json`).
+    constant : bool
+        Whether to keep settings in which no rows differ.
+
+    Returns
+    -------
+    DataFrame
+        One line a repeat: `dataset`, `method`, settings in which rows differ, `eps`, `delta` and other public
+        numbers, `row` (a hash of the configuration), `checksum` (of the data), `repeat`, `status`, `reason`,
+        each measure and diagnostic by its name (measured on held-out records: not differentially private),
+        and the `directory` it was read from. A row that is not done has a line without a repeat, whose status
+        and reason say why. Without privacy `eps` is infinite. A repeat that stands in several directories
+        counts once; ``attrs["left_out"]`` is the number of rows that others replace.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, or there is none.
+
+    Examples
+    --------
+    >>> repeats = read_repeats("outputs/frontier/mushroom-1a2b3c")  # doctest: +SKIP
+    >>> repeats.groupby(["method", "eps"])["recall.p"].mean()  # doctest: +SKIP
+    """
+    names = [paths] if isinstance(paths, str | Path) else list(paths)
+    repeats, unreadable = find_repeats(names, constant=constant)
+    if unreadable:
+        raise DataError(": ".join(map(str, unreadable[0])))
+    if repeats.empty:
+        raise DataError(
+            f"{', '.join(map(str, names))}: no results found (no {REPEATS} or {RECORD_NAME} in it)"
+        )
+    return repeats
+
+
+def find_repeats(
+    paths: Iterable[str | Path], *, constant: bool = False
+) -> tuple[pd.DataFrame, list[tuple[Path, str]]]:
+    """Read repeats as `read_repeats` does, and name each file that cannot be read with the reason."""
+    unreadable: list[tuple[Path, str]] = []
+    rows: list[_Row] = []
+    seen: set[Path] = set()
+    for path in (file for given in paths for file in _files(Path(given), unreadable)):
+        if (real := path.resolve()) not in seen:
+            seen.add(real)
+            try:
+                rows += _run(path) if path.suffix == ".json" else _comparison(path)
+            except DataError as error:
+                unreadable.append((path, one_line(str(error))))
+    kept = _select(rows)
+    return _frame(kept, len(rows) - len(kept), constant=constant), unreadable
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Lines of one row in one file."""
+
+    columns: dict[str, Any]  # up to `checksum`
+    lines: list[dict[str, Any]]  # of repeats, and of the end of the row
+    started: float
+    of_run: bool  # whether the columns have every setting
+
+    @property
+    def n(self) -> int:
+        """Number of repeats that were done."""
+        return sum(line["status"] == "ok" for line in self.lines)
+
+    @property
+    def finished(self) -> bool:
+        """Whether no line says otherwise."""
+        return all(line["status"] == "ok" for line in self.lines)
+
+
+def _files(path: Path, unreadable: list[tuple[Path, str]]) -> Iterator[Path]:
+    """Files to read in and below a directory: of a run its record, which has its settings."""
+    if not path.is_dir():
+        yield path
+        return
+
+    def refuse(error: OSError) -> None:
+        unreadable.append((Path(error.filename or path), error.strerror or str(error)))
+
+    for folder, below, files in os.walk(path, onerror=refuse):
+        below.sort()
+        if name := next((name for name in (RECORD_NAME, REPEATS) if name in files), None):
+            yield Path(folder) / name
+
+
+def _run(path: Path) -> list[_Row]:
+    """Row of a run, with the settings of its record: files of earlier versions have the measures alone."""
+    try:
+        record = read_record(path)
+    except DataError as error:
+        raise DataError(str(error).removeprefix(f"{path}: ")) from error
+    columns: dict[str, Any] = {"dataset": dataset_name(record.config, record.dataset)}
+    columns |= {"method": one_line(record.mechanism)}
+    columns |= {name: text for name, text in settings(record.config).items() if name not in columns}
+    columns |= {"eps": record.eps, "delta": record.delta}
+    columns |= {"budget": record.plan.get("ell"), "cutoff": record.plan.get("cutoff")}
+    columns |= {"row": row_hash(record.config)}
+    columns |= {"checksum": record.provenance.get("dataset_checksum") or None}
+    lines: list[dict[str, Any]] = []
+    beside = path.with_name(REPEATS)
+    if record.accuracy is not None and not beside.is_file():
+        raise DataError(f"there is no {REPEATS} beside it")
+    if beside.is_file():
+        for line in _parsed(beside):
+            measured = {name.removeprefix("diagnostics."): value for name, value in line.items()}
+            measured = {
+                name: value for name, value in measured.items() if name not in (*columns, "directory")
+            }
+            lines.append({"status": "ok", "reason": None} | measured)
+    lines = [line for line in lines if line["repeat"] is not None]
+    if record.status != "ok" and all(line["status"] == "ok" for line in lines):
+        lines.append({"repeat": None, "status": record.status, "reason": one_line(record.message or "")})
+    return [_Row(columns | {"directory": str(path.parent)}, lines, _started(record, path), of_run=True)]
+
+
+def _started(record: RunRecord, path: Path) -> float:
+    """When a run began, in seconds; of a record that does not say when its file was written."""
+    try:
+        moment = datetime.fromisoformat(str(record.provenance.get("started")))
+    except ValueError:
+        return path.stat().st_mtime
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _comparison(path: Path) -> list[_Row]:
+    """Rows of a sweep, a frontier, a leaderboard or a recipe, but for jobs with a record of their own."""
+    rows: dict[tuple[Any, ...], _Row] = {}
+    for line in _parsed(path):
+        if line.get("job") and (path.parent / line["job"] / RECORD_NAME).is_file():
+            continue
+        names = [*takewhile(lambda name: name != "repeat", line)]
+        columns = {name: line[name] for name in names} | {"directory": str(path.parent)}
+        row = _Row(columns, [], path.stat().st_mtime, of_run=False)
+        rest = {name: value for name, value in line.items() if name not in columns}
+        rows.setdefault(tuple(map(repr, columns.values())), row).lines.append(rest)
+    return list(rows.values())
+
+
+def _parsed(path: Path) -> list[dict[str, Any]]:
+    """Lines of a `repeats.csv`, numbers as such and None where a cell is empty; DataError names the line."""
+    try:
+        with open_file(path) as file:
+            header, *lines = csv.reader(file.read().decode().splitlines(), strict=True)
+    except OSError as error:
+        raise DataError(error.strerror or str(error)) from error
+    except (ValueError, csv.Error) as error:
+        raise DataError(f"not a {REPEATS} of pate ({one_line(str(error))})") from error
+    if not {"repeat", "eps"} <= set(header):
+        raise DataError(f"not a {REPEATS} of pate: no columns repeat and eps")
+    texts = {*_TEXTS, *(takewhile(lambda name: name != "eps", header) if header[0] == "dataset" else ())}
+    parsed = []
+    for number, line in enumerate(lines, start=2):
+        if len(line) != len(header):
+            raise DataError(f"line {number}: {len(line)} cells, not {len(header)}")
+        try:
+            parsed.append(
+                {
+                    name: None if not cell else one_line(cell) if name in texts else float(cell)
+                    for name, cell in zip(header, line, strict=True)
+                }
+            )
+        except ValueError as error:
+            raise DataError(f"line {number}: {one_line(str(error))}") from error
+    return parsed
+
+
+def _select(rows: Sequence[_Row]) -> list[_Row]:
+    """Choose among rows of one name, configuration and data that stand in several directories.
+
+    Of those that are finished the one with most repeats is kept, and of these the latest; if a later one did
+    not finish, it is kept without its repeats. One that ended before its data were read is kept if it is the
+    latest.
+    """
+    groups: dict[Any, list[_Row]] = {}
+    order = {row.columns["directory"]: index for index, row in enumerate(rows)}
+    for row in sorted(rows, key=lambda row: row.started):
+        name = (row.columns["row"], *(row.columns.get(name) for name in NAMES if name != "job"))
+        groups.setdefault(name, []).append(row)
+    kept = []
+    for group in groups.values():
+        for checksum in dict.fromkeys(row.columns["checksum"] for row in group):
+            same = [row for row in group if row.columns["checksum"] == checksum]
+            if checksum is None and same[-1] is not group[-1]:
+                continue
+            finished = [row for row in same if row.finished]
+            kept += sorted(finished, key=lambda row: row.n)[-1:]
+            if not same[-1].finished:
+                last = same[-1]
+                ends = [line for line in last.lines if line["status"] != "ok"]
+                kept.append(replace(last, lines=ends) if finished else last)
+    return sorted(kept, key=lambda row: order[row.columns["directory"]])
+
+
+def _frame(rows: Sequence[_Row], left_out: int, *, constant: bool) -> pd.DataFrame:
+    """Lines of all rows, with the settings in which they differ."""
+    import pandas as pd
+
+    of_runs = [row.columns for row in rows if row.of_run]
+    named = {name: None for row in rows for name in takewhile(lambda name: name != "eps", row.columns)}
+    stated = {name for row in rows if not row.of_run for name in row.columns}
+    told = {*differing(of_runs, named), *stated, "dataset", "method"}
+    left = [name for name in named if constant or name in told]
+    names = {name: None for row in rows for name in row.columns if name not in (*named, *_END, "directory")}
+    measures = {
+        name: None
+        for row in rows
+        for line in row.lines
+        for name in line
+        if name not in (*_END, *named, *names)
+    }
+    columns = [*left, *names, *_END, *measures, "directory"]
+    lines = [row.columns | line for row in rows for line in row.lines]
+    frame = pd.DataFrame(
+        [[line.get(name) for name in columns] for line in lines], columns=columns, dtype=object
+    )
+    numbers = [name for name in columns if name not in (*left, *_TEXTS)]
+    frame = frame.astype(dict.fromkeys(numbers, float)).astype({"repeat": "Int64"})
+    frame.attrs["left_out"] = left_out
+    return frame
