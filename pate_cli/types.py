@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["UNANSWERED", "Answer", "Answers", "Dataset", "Features", "FloatArray", "Holdout"]
 __all__ += ["IntArray", "Part", "PrivacyLoss", "Private", "PrivateRecords", "PublicPoints", "Released"]
 __all__ += ["ReleasedLabels", "RepeatResult", "Setting", "Split", "Unanswered", "Votes", "_Private"]
-__all__ += ["dense", "without_tiny"]
+__all__ += ["LARGEST", "dense", "within_bounds", "without_tiny"]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -36,6 +36,9 @@ _LEAST = 1e-100
 """Features of a smaller magnitude count as 0. liblinear divides by the squared norm of its first gradient,
 and loops forever where that underflows. A gradient may be as small as the difference of two features in
 their last bit, 2^-53 of them, so the limit is far above 1e-162, below which squares of features underflow."""
+
+LARGEST = 1e30
+"""Features beyond it are more than learners take: float32 does not hold them, or their squares overflow."""
 
 
 def dense(X: Any) -> FloatArray:
@@ -53,6 +56,18 @@ def without_tiny(X: Any) -> Any:
         return X
     X = X.copy()
     (X if isinstance(X, np.ndarray) else X.data)[tiny] = 0
+    return X
+
+
+def within_bounds(X: Any) -> Any:
+    """Cut numbers off at magnitude 1e30, and set those below 1e-100 to 0, as `without_tiny` does."""
+    X = without_tiny(X)
+    values = X if isinstance(X, np.ndarray) else X.data
+    if not (np.abs(values) > LARGEST).any():
+        return X
+    X = X.copy()
+    values = X if isinstance(X, np.ndarray) else X.data
+    np.clip(values, -LARGEST, LARGEST, out=values)
     return X
 
 
@@ -125,21 +140,24 @@ class _Private:
         return f"<{type(self).__name__}: private>"
 
 
-class _WithoutTiny:
-    """Base of values whose features X have no tiny numbers, on which a learner might not end."""
+class _WithinBounds:
+    """Base of values whose features X are within the bounds of learners, so that one fails for no other."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "X", without_tiny(vars(self)["X"]))
+        object.__setattr__(self, "X", within_bounds(vars(self)["X"]))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PrivateRecords(_WithoutTiny, _Private):
+class PrivateRecords(_Private):
     """The private split. PRIVATE; the numbers of records and of units are public by assumption."""
 
     X: Any  # ndarray or csr_matrix of shape (n_private, d)
     y: IntArray  # class codes, shape (n_private,)
     units: IntArray | None = None  # person of each record, ascending from 0 without gaps
     blocks: IntArray | None = None  # sizes of runs of records, as of files; no teacher's part crosses two
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "X", without_tiny(self.X))  # on which a learner might not end
 
     @property
     def n_records(self) -> int:
@@ -165,7 +183,7 @@ class PrivateRecords(_WithoutTiny, _Private):
 
 
 @dataclass(frozen=True, eq=False)
-class PublicPoints(_WithoutTiny):
+class PublicPoints(_WithinBounds):
     """The unlabelled public split. PUBLIC."""
 
     X: Any = field(repr=False)  # ndarray or csr_matrix of shape (m, d)
@@ -178,7 +196,7 @@ class PublicPoints(_WithoutTiny):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Holdout(_WithoutTiny, _Private):
+class Holdout(_WithinBounds, _Private):
     """Labelled records for measuring only; figures measured on them are not differentially private."""
 
     X: Any  # ndarray or csr_matrix of shape (n, d)

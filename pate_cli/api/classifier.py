@@ -40,7 +40,7 @@ from pate_cli.datasets import frames
 from pate_cli.errors import InputError
 from pate_cli.release import ExactNoise
 from pate_cli.students import by_class, make_student
-from pate_cli.types import Dataset, IntArray, Part, without_tiny
+from pate_cli.types import Dataset, IntArray, Part, within_bounds
 
 __all__ = ["PateClassifier", "Privacy"]
 
@@ -312,7 +312,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = self._checked(X)
         with _value_errors():
-            return without_tiny(frames.new_records(X, self._encoder) if self._is_table else X)
+            return within_bounds(frames.new_records(X, self._encoder) if self._is_table else X)
 
 
 @contextmanager

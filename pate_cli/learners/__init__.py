@@ -9,7 +9,16 @@ from pate_cli.learners.registry import (
     check_learner,
     dense_remarks,
     make_learner,
+    row_by_row,
     try_out,
 )
 
-__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "make_learner", "try_out"]
+__all__ = [
+    "BUILT_IN",
+    "TWO_CLASSES",
+    "check_learner",
+    "dense_remarks",
+    "make_learner",
+    "row_by_row",
+    "try_out",
+]

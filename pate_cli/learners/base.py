@@ -12,7 +12,12 @@ __all__ = ["Classifier", "is_positive", "shortened"]
 
 
 class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A scikit-learn classifier that takes sparse records too."""
+    """A scikit-learn classifier that takes sparse records too.
+
+    `row_by_row` says that it labels each record by itself, and fails on none of numbers up to 1e30.
+    """
+
+    row_by_row = True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from pate_cli.learners.registry import row_by_row
 from pate_cli.types import dense
 
 __all__ = ["DenseInput", "given_dense", "megabytes"]
@@ -51,6 +52,11 @@ class DenseInput(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = get_tags(self.estimator)
         tags.input_tags.sparse = True
         return tags
+
+    @property
+    def row_by_row(self) -> bool:
+        """As the classifier."""
+        return row_by_row(self.estimator)
 
     @property
     def random_state(self) -> Any:

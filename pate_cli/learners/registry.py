@@ -13,7 +13,8 @@ import numpy as np
 
 from pate_cli.errors import ConfigError
 
-__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "make_learner", "try_out"]
+__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "make_learner"]
+__all__ += ["row_by_row", "try_out"]
 
 _PATHS = {
     "logistic": "sklearn.linear_model.LogisticRegression",
@@ -101,6 +102,23 @@ def check_learner(
     """Make a learner, and fit it on a few generated records before there is data; see `try_out`."""
     learner = make_learner(estimator, params, seed=0, n_classes=n_classes)
     try_out(learner, estimator, params, n_classes=n_classes, sparse=sparse, shape=shape)
+
+
+def row_by_row(model: Any) -> bool:
+    """Whether a fitted classifier is known to label each record by itself, and to fail on no finite numbers.
+
+    A number of its result may round otherwise where the record stands elsewhere, not where others do.
+    """
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+    from sklearn.tree import DecisionTreeClassifier
+
+    kind = type(model)
+    if kind.__module__.startswith("pate_cli."):  # a subclass of others may differ
+        return bool(getattr(model, "row_by_row", False))
+    trees = (DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier)
+    return kind in (LogisticRegression, LinearSVC, *trees)
 
 
 def dense_remarks(config: Any, counts: Mapping[str, Any], n_teachers: int) -> tuple[str, ...]:

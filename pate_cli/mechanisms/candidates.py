@@ -114,8 +114,7 @@ def _votes(s: Setting, kept: PrivateRecords, public: PublicPoints, rng: np.rando
 
 
 def n_right(student: Any, held: PrivateRecords) -> float:
-    """Held-out records that a student has right; 0 for one that could not be fitted."""
-    try:
-        return 0.0 if student is None else float(np.count_nonzero(student.predict(held.X) == held.y))
-    except Exception:  # whether it can predict may depend on a private record
-        return 0.0
+    """Held-out records that a student has right, each judged by itself; 0 if it could not be fitted."""
+    return (
+        0.0 if student is None else float(np.count_nonzero(teachers.predict_each(student, held.X) == held.y))
+    )

@@ -17,7 +17,7 @@ from pate_cli import terminal
 from pate_cli.errors import ConfigError, DataError, one_line
 from pate_cli.students.metrics import by_class
 from pate_cli.students.trusted import WRITTEN, foreign_types
-from pate_cli.types import FloatArray, IntArray, _Private, without_tiny
+from pate_cli.types import FloatArray, IntArray, _Private, within_bounds
 
 __all__ = ["SavedStudent", "dump_student", "load_student", "read_student", "save_student"]
 
@@ -59,7 +59,7 @@ class SavedStudent:
 
 def _applied(student: Any, X: Any, call: Callable[[Any, Any], Any]) -> Any:
     """Result of `call(student, X)`; on dense copies of sparse rows, if the student takes no others."""
-    X = without_tiny(X)  # as in training
+    X = within_bounds(X)  # as in training
     try:
         return call(student, X)
     except (TypeError, ValueError):

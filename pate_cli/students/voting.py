@@ -10,6 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.utils import get_tags
 
+from pate_cli.learners.registry import row_by_row
+
 __all__ = ["Voting"]
 
 
@@ -62,6 +64,11 @@ class Voting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict classes, shape (m,)."""
         return np.asarray(self.model_.predict(X))
+
+    @property
+    def row_by_row(self) -> bool:
+        """As the learner."""
+        return row_by_row(self.estimator)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,11 +1,11 @@
 """Disjoint parts of the private records, a teacher on each, and their votes; no accounting."""
 
-from pate_cli.teachers.ensemble import Ensemble, Failures, Teacher, Teachers
+from pate_cli.teachers.ensemble import Ensemble, Failures, Teacher, Teachers, predict_each
 from pate_cli.teachers.parts import n_teachers, partition
 from pate_cli.teachers.scores import score_vectors, sum_of_unit_shares, sum_of_unit_vectors, unit_of
 from pate_cli.teachers.training import batches, fit_part, train, watched
 from pate_cli.teachers.vote_record import VoteRecord
 
 __all__ = ["Ensemble", "Failures", "Teacher", "Teachers", "VoteRecord"]
-__all__ += ["batches", "fit_part", "n_teachers", "partition", "train", "watched"]
+__all__ += ["batches", "fit_part", "n_teachers", "partition", "predict_each", "train", "watched"]
 __all__ += ["score_vectors", "sum_of_unit_shares", "sum_of_unit_vectors", "unit_of"]

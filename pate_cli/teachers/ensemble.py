@@ -5,17 +5,18 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pate_cli.errors import ConfigError
+from pate_cli.learners import row_by_row
 from pate_cli.teachers.linear_votes import add_votes, in_order
-from pate_cli.types import FloatArray, IntArray, Votes, _Private
+from pate_cli.types import FloatArray, IntArray, Votes, _Private, within_bounds
 
-__all__ = ["Ensemble", "Failures", "Teacher", "Teachers", "failure", "isolated", "quick"]
+__all__ = ["Ensemble", "Failures", "Teacher", "Teachers", "failure", "isolated", "predict_each", "quick"]
 
 
 class Failures(NamedTuple):
@@ -62,6 +63,14 @@ class Teacher(_Private):
         except (Exception, SystemExit) as error:  # as nearest neighbours with fewer records than neighbours
             votes = np.full(X.shape[0], self.majority, dtype=np.int64)
             return votes, failure(self.estimator, "can predict after learning from its part", error)
+
+    def predict_each(self, X: Any) -> IntArray:
+        """Class codes of private records, each by itself; its majority for one on which it fails."""
+        if len(self.classes) == 1:
+            return np.full(X.shape[0], self.classes[0])
+        found = predict_each(self.estimator, X, self.seed)
+        known = (found >= 0) & (found < len(self.classes))
+        return np.where(known, self.classes[np.where(known, found, 0)], self.majority)
 
     def probabilities(self, X: Any) -> FloatArray | None:
         """Probabilities of its classes, shape (m, c), in [0, 1]; None where it has none."""
@@ -139,11 +148,13 @@ class Ensemble(_Private):
         failures.check()
         return votes
 
-    def votes_and_failures(self, X: Any) -> tuple[Votes, Failures]:
+    def votes_and_failures(self, X: Any, *, each: bool = False) -> tuple[Votes, Failures]:
         """Count the teachers' predictions, and those that failed, which vote for their majority.
 
-        In a release failures must not be shown: they tell of private records.
+        In a release failures must not be shown: they tell of private records. Private records are judged
+        `each` by itself: so one of them moves its own votes only.
         """
+        X = within_bounds(X) if each else X
         counts = np.zeros((X.shape[0], self.n_classes), dtype=np.int64)
         rows = np.arange(X.shape[0])
         linear: dict[tuple[int, ...], list[Any]] = {}
@@ -158,7 +169,7 @@ class Ensemble(_Private):
                 elif teacher.is_linear:
                     linear.setdefault(tuple(teacher.classes.tolist()), []).append(teacher.estimator)
                 else:
-                    found, error = teacher.predict_or_fail(X)
+                    found, error = (teacher.predict_each(X), None) if each else teacher.predict_or_fail(X)
                     counts[rows, found] += 1
                     failures += (1, int(error is not None), error)
             for (lower, upper), models in linear.items():
@@ -169,9 +180,27 @@ class Ensemble(_Private):
         return Votes(counts, self.n_teachers), failures
 
     def accuracy(self, X: Any, y: IntArray) -> float:
-        """Mean accuracy of the teachers on labelled records. PRIVATE."""
-        counts = self.votes(X).counts
+        """Mean accuracy of the teachers on labelled private records, each judged by itself. PRIVATE."""
+        counts = self.votes_and_failures(X, each=True)[0].counts
         return float(counts[np.arange(len(y)), y].mean() / self.n_teachers)
+
+
+def predict_each(model: Any, X: Any, seed: int = 0) -> IntArray:
+    """Label private records, each by itself: codes, shape (n,); -1 for one on which the model fails.
+
+    A call of `predict` fails for all of its records if it fails for one, as trees do on numbers beyond 3.4e38
+    and naive Bayes on a category that it has not seen, or may measure one by the others. So records are shown
+    one at a time, but to classifiers that are known not to (`row_by_row`). Numbers are cut off at 1e30.
+    """
+    n, X = X.shape[0], within_bounds(X)
+    labels = np.full(n, -1, dtype=np.int64)
+    at_once = n if row_by_row(model) else 1
+    with quick():
+        for first in range(0, n, at_once):
+            rows = slice(first, first + at_once)
+            with suppress(Exception, SystemExit), isolated(seed):
+                labels[rows] = np.asarray(model.predict(X[rows].copy())).reshape(labels[rows].shape)
+    return labels
 
 
 def failure(estimator: Any, can: str, error: BaseException) -> ConfigError:

@@ -14,17 +14,13 @@ from pate_cli.errors import ConfigError
 from pate_cli.teachers import batched_logistic
 from pate_cli.teachers.ensemble import Ensemble, Teacher, Teachers, failure, is_linear_model, isolated, quick
 from pate_cli.teachers.parts import deal
-from pate_cli.types import FloatArray, IntArray, PrivateRecords
+from pate_cli.types import LARGEST, FloatArray, IntArray, PrivateRecords
 
 __all__ = ["batches", "fit_part", "train", "watched"]
 
 _FEWEST = 8  # teachers worth fitting together
 _MODELS = 256  # most teachers in memory together that are not a row of coefficients, as forests
 _RECORDS = 2**23  # most numbers of records copied at once: 64 MB
-
-# Parts with a larger feature are not learned from: squares of larger ones overflow, float32 does not hold
-# them, and liblinear does not end.
-_LARGEST = 1e30
 
 _OBSERVER: ContextVar[Callable[[int, int], None]] = ContextVar("observer", default=lambda done, total: None)
 
@@ -163,12 +159,12 @@ def _groups(parts: list[IntArray], n_features: int) -> Iterator[tuple[int, list[
 
 
 def _sound(X: Any, weights: FloatArray | None, starts: IntArray) -> NDArray[np.bool_]:
-    """Whether all numbers of a part are finite and within `_LARGEST`, shape (K,)."""
+    """Whether all numbers of a part are finite and within `LARGEST`, shape (K,)."""
     if isinstance(X, np.ndarray):
-        sound = (np.abs(X) <= _LARGEST).all(axis=1)
+        sound = (np.abs(X) <= LARGEST).all(axis=1)
     else:
         sound = np.ones(X.shape[0], dtype=bool)
-        beyond = np.flatnonzero(~(np.abs(X.data) <= _LARGEST))
+        beyond = np.flatnonzero(~(np.abs(X.data) <= LARGEST))
         sound[np.searchsorted(X.indptr, beyond, side="right") - 1] = False
     if weights is not None:
         sound &= np.isfinite(weights)

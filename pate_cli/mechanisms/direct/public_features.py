@@ -195,6 +195,8 @@ class PublicKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     where the score is the log-odds of class 1, else one column a class.
     """
 
+    row_by_row = True
+
     def __init__(self, features: PublicFeatures | OwnColumns, weights: FloatArray) -> None:
         self.features = features
         self.weights = weights
