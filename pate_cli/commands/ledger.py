@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from pate_cli import datasets
 from pate_cli.config import composition, parse
-from pate_cli.release import Ledger, open_ledgers
+from pate_cli.errors import ConfigError
+from pate_cli.release import Ledger, Protected, open_ledgers
 from pate_cli.release.ledger import shown
 from pate_cli.release.verification import charged_elsewhere
 from pate_cli.terminal import err, out
+
+if TYPE_CHECKING:
+    from pate_cli.types import Dataset
 
 __all__ = ["main"]
 
@@ -40,6 +47,12 @@ def _parser() -> argparse.ArgumentParser:
     init.add_argument("overrides", nargs="+", metavar="dataset=NAME", help="the dataset, as for `pate run`")
     init.add_argument("--eps", type=float, required=True, help="total over all releases ever, > 0")
     init.add_argument("--delta", type=float, required=True, help="total over all releases ever, in [0, 1)")
+    init.add_argument(
+        "--most-records",
+        metavar="K",
+        type=int,
+        help="declare in public how many records one person has at most (with dataset.unit)",
+    )
     init.add_argument("--raise", dest="higher", action="store_true", help="raise the total of a ledger")
     show = commands.add_parser("show", help="totals, what is left, whose features are open, and every entry")
     show.add_argument("--rows", action="store_true", help="list all rows whose features are open")
@@ -57,7 +70,15 @@ def _init(options: argparse.Namespace) -> int:
     directory = open_ledgers(options.ledger or config.get("ledger"))
     path = chosen.options.get("path")  # a ledger of a file is known by the file's name
     name = Path(path).name if isinstance(path, str) else dataset.name
-    ledger = directory.init(dataset.checksum, name, options.eps, options.delta, higher=options.higher)
+    ledger = directory.init(
+        dataset.checksum,
+        name,
+        options.eps,
+        options.delta,
+        higher=options.higher,
+        protects=Protected(dataset.unit),
+        most_records=_most_records(options.most_records, dataset),
+    )
     out().print(f"{directory.path}: {_summary(ledger)}", soft_wrap=True, markup=False)
     if elsewhere := charged_elsewhere(Path(), directory):
         names = ", ".join(map(str, elsewhere))
@@ -65,6 +86,19 @@ def _init(options: argparse.Namespace) -> int:
         text += " the same records no more than theirs had left, and know that it may open other public rows"
         err().print(text, soft_wrap=True, markup=False)
     return 0
+
+
+def _most_records(declared: int | None, dataset: Dataset) -> int | None:
+    """Check the number of records of one person that is declared; ConfigError if one has more."""
+    if declared is None:
+        return None
+    if dataset.units is None:
+        raise ConfigError(
+            "--most-records", declared, "nothing without dataset.unit: each record is by itself"
+        )
+    if declared < (most := int(np.bincount(dataset.units).max())):
+        raise ConfigError("--most-records", declared, f"at least {most}, the records of one {dataset.unit}")
+    return declared
 
 
 def _show(path: str | None, *, all_rows: bool) -> int:
@@ -105,8 +139,8 @@ def _show_json(path: str | None) -> int:
         sums = {"total": ledger.total, "spent": ledger.spent, "left": ledger.left}
         shares = {name: {"eps": shown(eps), "delta": shown(delta)} for name, (eps, delta) in sums.items()}
         about = {name: value for name, value in asdict(ledger).items() if name != "salt"}
-        public = ledger.public and asdict(ledger.public)
-        content.append({**about, **shares, "public": public, "hashes": ledger.hashes})
+        about |= {name: (held := getattr(ledger, name)) and asdict(held) for name in ("public", "protects")}
+        content.append({**about, **shares, "most_records": ledger.most_records, "hashes": ledger.hashes})
     text = json.dumps({"directory": str(directory.path), "ledgers": content}, indent=2)
     out().out(text, highlight=False)
     return 0
@@ -116,8 +150,16 @@ def _summary(ledger: Ledger) -> str:
     (eps, delta), (eps_left, delta_left) = ledger.total, ledger.left
     return (
         f"{ledger.name} ({ledger.fingerprint[:12]}): left eps={shown(eps_left)}, delta={shown(delta_left)}"
-        f" of eps={shown(eps)}, delta={shown(delta)}"
+        f" of eps={shown(eps)}, delta={shown(delta)}; {_protects(ledger)}"
     )
+
+
+def _protects(ledger: Ledger) -> str:
+    """What losses are of, for people."""
+    if ledger.protects is None:
+        return "protects what its releases say: an earlier pate did not write it down"
+    most = f" (at most {ledger.most_records})" if ledger.most_records else ""
+    return f"protects {ledger.protects}{most}"
 
 
 def _open(ledger: Ledger, *, all_rows: bool) -> str:

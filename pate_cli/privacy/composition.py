@@ -5,6 +5,8 @@ References
 .. [1] P. Kairouz, S. Oh, P. Viswanath. The composition theorem for differential privacy. ICML 2015,
    Theorem 3.3: randomised response dominates every eps0-DP mechanism, so its T-fold composition has the
    exact profile of all of them.
+.. [2] C. Dwork, A. Roth. The algorithmic foundations of differential privacy, 2014, Theorem 2.2, and
+   S. Vadhan. The complexity of differential privacy, 2017, Lemma 2.2: group privacy.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp
 
-__all__ = ["advanced_factor", "advanced_limit", "eps0_of", "log_pure_profile", "pure_eps"]
-__all__ += ["root_on_safe_side"]
+__all__ = ["advanced_factor", "advanced_limit", "eps0_of", "group_loss", "log_pure_profile"]
+__all__ += ["pure_eps", "root_on_safe_side"]
 
 
 def root_on_safe_side(function: Callable[[float], float], low: float, high: float, *, below: bool) -> float:
@@ -33,6 +35,17 @@ def root_on_safe_side(function: Callable[[float], float], low: float, high: floa
         root *= 1 - step if below else 1 + step
         step *= 2
     return root
+
+
+def group_loss(eps: float, delta: float, size: int) -> tuple[float, float]:
+    """Eps and delta for `size` records that are replaced by as many others, of (eps, delta) for one [2]_.
+
+    One record is replaced after the other: each step multiplies by e^eps and adds delta, so delta grows to
+    ``delta (e^(size eps) - 1) / (e^eps - 1)``; from 1 on it promises nothing. eps is above 0.
+    """
+    if size * eps > 700:  # e^700 is near the largest float
+        return size * eps, math.inf if delta else 0.0
+    return size * eps, delta * (math.expm1(size * eps) / math.expm1(eps))
 
 
 def log_pure_profile(eps: float, eps0: float, count: int) -> float:

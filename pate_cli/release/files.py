@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -157,6 +158,7 @@ def _certified(
             "how": result["how"],
             "neighbours": run.protects,
             "unit": unit,
+            "protects": entry.protects and asdict(entry.protects),
         },
         "eps_ex_post": released.ex_post.eps,
         "n_teachers": run.n_teachers,

@@ -1,15 +1,14 @@
-"""Privacy ledgers: the total budget of each private dataset, and every charge against it.
+"""Ledgers: the total budget of a private dataset, and every charge against it.
 
 Losses compose by addition of eps and of delta, also when a later loss is chosen in view of earlier
-releases [1]_. They are added exactly, as the decimals they are written as: ten times 0.1 fits into 1. The
-sum is a guarantee for the records that are public points of no release, so the first release fixes the
-public rows of all that follow.
+releases [1]_, if all are of the same neighbours: so a ledger is of single records, or of the persons of one
+column, and refuses releases that protect anything else. They are added exactly, as the decimals they are
+written as: ten times 0.1 fits into 1. The sum is a guarantee for the records that are public points of no
+release, so the first release fixes the public rows of all that follow.
 
-A ledger is one JSON file in a directory that only its owner can enter, named by a salted fingerprint of
-the data; no content, and no unsalted digest of it, is kept. Entries are appended under a lock, and are on
-disk before noise is drawn. They form a SHA-256 chain, which by itself shows accidents only: whoever can
-write the directory can rewrite the chain. The certificate of each release carries the hash of its entry, so
-a release no longer fits a ledger that was rolled back, shortened, rewritten or begun anew.
+Entries form a SHA-256 chain, which by itself shows accidents only: whoever can write the file can rewrite
+the chain. The certificate of each release carries the hash of its entry, so a release no longer fits a
+ledger that was rolled back, shortened, rewritten or begun anew.
 
 References
 ----------
@@ -19,35 +18,23 @@ References
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import hashlib
-import hmac
 import json
 import math
-import os
-import re
 import secrets
-import stat
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from pate_cli.checks import Real, take
-from pate_cli.errors import ConfigError, DataError, InputError, shortened
-from pate_cli.terminal import is_own, open_file, write_file
+from pate_cli.errors import ConfigError, InputError
 from pate_cli.types import PrivacyLoss
 
-__all__ = ["Entry", "Ledger", "LedgerDirectory", "PublicRows", "open_ledgers", "shown"]
+__all__ = ["RECORD", "Entry", "Ledger", "Protected", "PublicRows", "exact", "shown"]
 
-_VERSION = 4
-_HOW_TO_START = (
-    "start one with: pate ledger init dataset=NAME (and all of the run's dataset.KEY=...) --eps E --delta D"
-)
+_CHAIN = 4
+"""First number in the chain of hashes; it is of the version that began it."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +46,26 @@ class PublicRows:
 
 
 @dataclass(frozen=True)
+class Protected:
+    """What a loss is of: neighbouring data sets differ in one record, or in all records of one person."""
+
+    unit: str | None = None  # column that names the persons; None: each record by itself
+    neighbours: str = "replace"  # by any other record, or by any records of a person, as many or not
+
+    def __str__(self) -> str:
+        return "one record" if self.unit is None else f"one {self.unit}, all of its records"
+
+
+RECORD = Protected()
+
+
+@dataclass(frozen=True)
 class Entry:
     """One entry of a ledger.
 
     "open" and "raise" state the total budget from here on, "release" charges a release, and "certificate"
-    records the SHA-256 of a release's certificate, before its files are written.
+    records the SHA-256 of a release's certificate, before its files are written. All but certificates say
+    what is protected; an earlier version of pate did not.
     """
 
     kind: str
@@ -74,6 +76,13 @@ class Entry:
     id: str = field(default_factory=lambda: secrets.token_hex(8))  # a certificate has that of its release
     purpose: str = ""
     public: PublicRows | None = None  # of the first release with public points from the private file
+    protects: Protected | None = None
+    most_records: int | None = None  # of one person, declared with the total
+
+    def plain(self) -> dict[str, Any]:
+        """Content in plain types, without what version 4 did not have where it is not there."""
+        since = ("protects", "most_records")
+        return {key: value for key, value in asdict(self).items() if value is not None or key not in since}
 
 
 @dataclass(frozen=True)
@@ -89,27 +98,29 @@ class Ledger:
         kinds = [entry.kind for entry in self.entries]
         if kinds[:1] != ["open"] or not set(kinds) <= {"open", "raise", "release", "certificate"}:
             raise ValueError("not the entries of a ledger")
+        if len({entry.protects for entry in self.entries} - {None}) > 1:
+            raise ValueError("entries that protect different things")
 
     @property
     def hashes(self) -> list[str]:
         """SHA-256 (hex) of each entry and all before it."""
-        chain = [_sha256([_VERSION, self.fingerprint, self.salt, self.name])]
+        chain = [_sha256([_CHAIN, self.fingerprint, self.salt, self.name])]
         for entry in self.entries:
-            chain.append(_sha256([chain[-1], asdict(entry)]))
+            chain.append(_sha256([chain[-1], entry.plain()]))
         return chain[1:]
 
     @property
     def total(self) -> tuple[Fraction, Fraction]:
         """Budget of eps and of delta, as last stated."""
         last = [entry for entry in self.entries if entry.kind in ("open", "raise")][-1]
-        return _exact(last.eps), _exact(last.delta)
+        return exact(last.eps), exact(last.delta)
 
     @property
     def spent(self) -> tuple[Fraction, Fraction]:
         """Sum of the charges: eps and delta."""
         charges = [entry for entry in self.entries if entry.kind == "release"]
         zero = Fraction(0)
-        return sum((_exact(c.eps) for c in charges), zero), sum((_exact(c.delta) for c in charges), zero)
+        return sum((exact(c.eps) for c in charges), zero), sum((exact(c.delta) for c in charges), zero)
 
     @property
     def left(self) -> tuple[Fraction, Fraction]:
@@ -121,6 +132,43 @@ class Ledger:
     def public(self) -> PublicRows | None:
         """Public rows of every release; None until a release has drawn them."""
         return next((entry.public for entry in self.entries if entry.public), None)
+
+    @property
+    def protects(self) -> Protected | None:
+        """What all losses are of; None where an earlier version of pate did not write it down."""
+        return next((entry.protects for entry in self.entries if entry.protects), None)
+
+    @property
+    def most_records(self) -> int | None:
+        """Largest number of records of one person, as last declared."""
+        return next((entry.most_records for entry in reversed(self.entries) if entry.most_records), None)
+
+    def check_protects(self, protects: Protected, loss: PrivacyLoss | None = None) -> None:
+        """Raise InputError unless the losses here are of what a release, of a loss, protects."""
+        if self.protects is None:
+            raise InputError(
+                f"ledger of {self.name}: an earlier pate did not write down what its releases protect (their"
+                " certificates say it, under guarantee.unit); accepted: pate ledger init --raise with its"
+                " total, and with the dataset.unit that they had"
+            )
+        if protects == self.protects:
+            return
+        why = "nothing proved makes one of the other"
+        if loss is not None and protects.unit is None and self.protects.unit is not None:
+            why = f"{self.protects.unit} with k records would lose k times its eps"
+            if k := self.most_records:
+                from pate_cli.privacy.composition import group_loss  # imports scipy
+
+                eps, delta = group_loss(loss.eps, loss.delta, k)
+                cost = f"delta={delta:.6g}" if delta < 1 else "delta=1, which promises nothing"
+                why = f"{self.protects.unit} with {k} records, the most there may be, would lose eps={eps:g},"
+                why += f" {cost}"
+            why = f"a {why}, if as many replace them; their number is not protected"
+        accepted = f"dataset.unit={'null' if self.protects.unit is None else self.protects.unit}"
+        raise InputError(
+            f"ledger of {self.name}: its losses are of {self.protects}, not of {protects}: {why};"
+            f" accepted: {accepted}"
+        )
 
     def check_public(self, n_records: int, n_public: int) -> None:
         """Raise InputError if a release of these sizes cannot have the public rows that are fixed."""
@@ -142,7 +190,7 @@ class Ledger:
         if not (0 <= loss.eps < math.inf and 0 <= loss.delta < 1) or loss.data_dependent:
             raise ValueError(f"not a guarantee to charge: {loss}")
         eps, delta = self.left
-        if _exact(loss.eps) > eps or _exact(loss.delta) > delta:
+        if exact(loss.eps) > eps or exact(loss.delta) > delta:
             raise InputError(
                 f"ledger of {self.name}: this release costs eps={loss.eps:g}, delta={loss.delta:.6g}; left:"
                 f" eps={shown(eps)}, delta={shown(delta)} (of eps={shown(self.total[0])},"
@@ -151,224 +199,16 @@ class Ledger:
             )
 
 
-class LedgerDirectory:
-    """The ledgers in one directory that only its owner can enter; `key` is the setting that named it."""
-
-    def __init__(self, path: Path, key: str) -> None:
-        self.path = path
-        self._key = key
-
-    def init(
-        self, checksum: str, name: str, total_eps: float, total_delta: float, *, higher: bool = False
-    ) -> Ledger:
-        """Start the ledger of a dataset, or with `higher` raise its total; InputError if that is refused."""
-        take("--eps", total_eps, Real())
-        take("--delta", total_delta, Real(0, 1, closed_below=True, open_above=True))
-        try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            accepted = f"a directory that can be made ({error.strerror})"
-            raise ConfigError(self._key, str(self.path), accepted) from None
-        with self._locked():
-            ledger = self._of(checksum)
-            entry = Entry("raise" if higher else "open", total_eps, total_delta)
-            if ledger is None:
-                if higher:
-                    raise InputError(f"--raise: {name} has no ledger in {self.path}; {_HOW_TO_START}")
-                salt = secrets.token_hex(32)
-                return self._write(Ledger(_fingerprint(checksum, salt), salt, name, (entry,)))
-            eps, delta = ledger.total
-            budget = f"eps={shown(eps)}, delta={shown(delta)}"
-            if not higher:
-                raise InputError(f"{name} has a ledger, of {budget}; accepted: --raise, to raise the total")
-            if _exact(total_eps) < eps or _exact(total_delta) < delta:
-                raise InputError(f"--raise: accepted: a total of at least {budget}")
-            return self._append(ledger, entry)
-
-    def charge(
-        self,
-        fingerprint: str,
-        loss: PrivacyLoss,
-        note: str = "",
-        *,
-        id: str | None = None,
-        public: PublicRows | None = None,
-        purpose: str = "",
-    ) -> Ledger:
-        """Charge a loss before its noise is drawn; the last entry of the ledger returned is the charge.
-
-        InputError if it is refused; OSError if it cannot be written: then nothing may be released.
-        """
-        with self._locked():
-            ledger = self.read(fingerprint)
-            ledger.check_room(loss)
-            if public is not None and ledger.public is not None:
-                if ledger.public != public:
-                    raise InputError(
-                        f"ledger of {ledger.name}: another release has fixed its public points meanwhile;"
-                        " nothing is charged, the same command again uses those"
-                    )
-                public = None  # stated once
-            id = id or secrets.token_hex(8)
-            eps, delta = float(loss.eps), float(loss.delta)
-            entry = Entry("release", eps, delta, note, id=id, purpose=purpose, public=public)
-            try:
-                return self._append(ledger, entry)
-            except OSError as error:
-                reason = f"{error.strerror}; no noise was drawn, and nothing is released"
-                raise OSError(error.errno, reason, error.filename) from error
-
-    def record(self, fingerprint: str, id: str, certificate: str) -> None:
-        """Record the SHA-256 (hex) of a release's certificate; raises as `charge` does."""
-        with self._locked():
-            self._append(self.read(fingerprint), Entry("certificate", 0.0, 0.0, certificate, id=id))
-
-    def find(self, checksum: str) -> Ledger:
-        """Ledger of a dataset, given the checksum of its content; InputError if there is none."""
-        if (ledger := self._of(checksum)) is None:
-            raise InputError(f"no ledger for this dataset in {self.path}; {_HOW_TO_START}")
-        return ledger
-
-    def ledgers(self) -> list[Ledger]:
-        """Every ledger here; DataError if one of them cannot be read."""
-        if not self.check():
-            return []
-        return [self.read(path.stem) for path in sorted(self.path.glob("*.json"))]
-
-    def read(self, fingerprint: str) -> Ledger:
-        """Ledger of a fingerprint; raises as `charge` does."""
-        self._check_private()
-        path = self._file(fingerprint)
-        try:
-            with open_file(path) as file:
-                if not is_own(os.fstat(file.fileno())):
-                    raise PermissionError(errno.EPERM, "belongs to another user")
-                return _decode(path, file.read().decode())
-        except FileNotFoundError:
-            raise InputError(f"no ledger {fingerprint[:12]} in {self.path}") from None
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-            raise DataError(f"{path}: damaged ({error}); restore it from a copy") from None
-
-    def _of(self, checksum: str) -> Ledger | None:
-        """Ledger of a dataset, if any; every file is read, so that no damaged one is taken for missing."""
-        found = (one for one in self.ledgers() if one.fingerprint == _fingerprint(checksum, one.salt))
-        return next(found, None)
-
-    def check(self) -> bool:
-        """Whether the directory is there; ConfigError unless it is one that only its owner, we, can enter."""
-        try:
-            status = self.path.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        except OSError as error:
-            accepted = f"a directory that can be entered ({error.strerror})"
-            raise ConfigError(self._key, shortened(str(self.path)), accepted) from None
-        if not (stat.S_ISDIR(status.st_mode) and is_own(status) and not status.st_mode & 0o077):
-            accepted = "a directory of your own that only you can enter (chmod 700)"
-            raise ConfigError(self._key, str(self.path), accepted)
-        return True
-
-    def _file(self, fingerprint: str) -> Path:
-        """Path of a ledger; the fingerprint may come from anybody's certificate, so it is checked."""
-        if not re.fullmatch("[0-9a-f]{64}", str(fingerprint)):
-            name = shortened(repr(fingerprint))
-            raise DataError(f"{self.path}: {name} names no ledger; accepted: 64 of the digits 0-9 and a-f")
-        return self.path / f"{fingerprint}.json"
-
-    def _check_private(self) -> None:
-        if not self.check():
-            raise InputError(f"no ledger in {self.path}; {_HOW_TO_START}")
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Keep other processes out; the system releases the lock of a process that dies."""
-        try:
-            import fcntl
-        except ImportError:
-            raise InputError("ledger: needs a system with file locks (Linux, macOS)") from None
-        self._check_private()
-        lock = self.path / "lock"
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        try:
-            handle = os.open(lock, flags, 0o600)
-        except OSError as error:
-            raise DataError(f"{lock}: cannot be locked ({error.strerror})") from None
-        try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise DataError(f"{lock}: cannot be locked (not a regular file)")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
-
-    def _append(self, ledger: Ledger, entry: Entry) -> Ledger:
-        return self._write(replace(ledger, entries=(*ledger.entries, entry)))
-
-    def _write(self, ledger: Ledger) -> Ledger:
-        """Replace a file whole and sync it, to survive a kill or a power cut; only under the lock."""
-        for left_over in self.path.glob(".*.tmp"):  # of a process that was killed
-            left_over.unlink()
-        write_file(self._file(ledger.fingerprint), _encode(ledger), permissions=0o600)
-        return ledger
-
-
-def open_ledgers(path: str | None = None) -> LedgerDirectory:
-    """Ledgers in `path`, else in the directory `PATE_LEDGER` names, else in the user's data directory."""
-    named = os.environ.get("PATE_LEDGER")
-    if path or named:
-        key = "ledger" if path else "PATE_LEDGER"
-        return LedgerDirectory(Path(os.path.expanduser(path or named or "")).absolute(), key)
-    import platformdirs
-
-    return LedgerDirectory(platformdirs.user_data_path("pate") / "ledger", "ledger")
-
-
 def shown(number: Fraction) -> str:
     """Six digits of a number, rounded down."""
     context = Context(prec=6, rounding=ROUND_FLOOR)
     return f"{float(context.divide(Decimal(number.numerator), Decimal(number.denominator))):.6g}"
 
 
-def _exact(number: float) -> Fraction:
+def exact(number: float) -> Fraction:
     """The decimal a number is written as, not the binary fraction nearest to it."""
     return Fraction(repr(float(number)))
 
 
-def _fingerprint(checksum: str, salt: str) -> str:
-    return hmac.new(bytes.fromhex(salt), checksum.encode(), hashlib.sha256).hexdigest()
-
-
 def _sha256(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, allow_nan=False).encode()).hexdigest()
-
-
-def _encode(ledger: Ledger) -> str:
-    content = {"version": _VERSION, **asdict(ledger)}
-    for entry, code in zip(content["entries"], ledger.hashes, strict=True):
-        entry["hash"] = code
-        if entry["public"]:  # in one line of text
-            entry["public"]["rows"] = " ".join(map(str, entry["public"]["rows"]))
-    return json.dumps(content, indent=2, allow_nan=False) + "\n"
-
-
-def _decode(path: Path, text: str) -> Ledger:
-    content = json.loads(text)
-    version = content.pop("version")
-    if version != _VERSION:
-        raise DataError(
-            f"{path}: a ledger of version {shortened(repr(version))}, this pate reads {_VERSION}; move it"
-            " away, and start anew with pate ledger init and no more than it had left"
-        )
-    if content["fingerprint"] != path.stem:
-        raise ValueError("another dataset's")
-    hashes = [entry.pop("hash") for entry in content["entries"]]
-    for entry in content["entries"]:
-        if entry["public"] is not None:
-            rows = tuple(map(int, entry["public"]["rows"].split()))
-            entry["public"] = PublicRows(entry["public"]["n_records"], rows)
-    ledger = Ledger(**content | {"entries": tuple(Entry(**entry) for entry in content["entries"])})
-    if hashes != ledger.hashes:
-        raise ValueError("changed by hand: the hash of an entry does not fit")
-    return ledger

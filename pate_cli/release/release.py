@@ -18,7 +18,8 @@ import numpy as np
 from pate_cli import pipeline, terminal
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.release import files
-from pate_cli.release.ledger import Ledger, PublicRows, open_ledgers
+from pate_cli.release.ledger import Ledger, Protected, PublicRows
+from pate_cli.release.ledger_directory import open_ledgers
 from pate_cli.release.noise import ExactNoise
 from pate_cli.terminal import write_file
 
@@ -41,7 +42,8 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
     _check_public(run)
     ExactNoise()
     ledgers = open_ledgers(run.config.ledger)
-    ledger = ledgers.find(run.dataset.checksum)
+    ledger, protects = ledgers.find(run.dataset.checksum), Protected(run.dataset.unit)
+    ledger.check_protects(protects, run.plan.guarantee)
     if run.dataset.public is None:
         ledger.check_public(run.dataset.n_records, run.sizes.n_public)
     ledger.check_room(run.plan.guarantee)
@@ -59,8 +61,15 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
     charged: list[Ledger] = []
 
     def charge(loss: PrivacyLoss) -> None:
-        purpose = run.config.purpose or ""
-        paid = ledgers.charge(ledger.fingerprint, loss, _note(run), id=id, public=public, purpose=purpose)
+        paid = ledgers.charge(
+            ledger.fingerprint,
+            loss,
+            _note(run),
+            id=id,
+            public=public,
+            purpose=run.config.purpose or "",
+            protects=protects,
+        )
         charged.append(paid)
 
     try:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from pate_cli.errors import DataError, shortened
 from pate_cli.release import files
-from pate_cli.release.ledger import Ledger, LedgerDirectory
+from pate_cli.release.ledger import Ledger
+from pate_cli.release.ledger_directory import LedgerDirectory
 from pate_cli.students import read_student
 from pate_cli.terminal import open_file
 
@@ -200,9 +201,9 @@ def _charge(ledger: Ledger, facts: Mapping[str, Any]) -> str:
     number = ledger.hashes.index(paid["hash"])
     entry = ledger.entries[number]
     certified = {"kind": "release", "entry": paid["entry"], "release": facts["release"]}
-    certified |= {name: facts["guarantee"][name] for name in ("eps", "delta")}
+    certified |= {name: facts["guarantee"].get(name) for name in ("eps", "delta", "protects")}
     certified |= {name: facts[name] for name in ("time", "purpose")}
-    other = _another({**vars(entry), "entry": number, "release": entry.id}, certified)
+    other = _another({"protects": None, **entry.plain(), "entry": number, "release": entry.id}, certified)
     return other and f"it was charged with another {other} (eps={entry.eps:g}, delta={entry.delta:g})"
 
 

@@ -141,6 +141,59 @@ def test_a_release_from_one_file_asks_for_the_word_and_then_fixes_rows(private, 
     assert (len(ledger.public.rows), len(ledger.entries)) == (40, 5)
 
 
+AS_RECORDS = ["dataset.unit=null", "dataset.drop=[patient_id]", "mechanism=gaussian", "teacher.size=10"]
+
+
+def test_losses_of_persons_and_of_records_are_not_added(private, capsys):
+    """Of a person with 3 records, a release of records takes three times its eps."""
+    total = ["--eps", "9", "--delta", "1e-3"]
+    assert main(["ledger", "init", *GIVEN, *total, "--most-records", "2"]) == 2
+    said = "pate: --most-records: got 2; accepted: at least 3, the records of one patient_id\n"
+    assert capsys.readouterr().err == said
+    assert main(["ledger", "init", *ONE, "dataset.drop=[patient_id]", *total, "--most-records", "2"]) == 2
+    assert "nothing without dataset.unit" in capsys.readouterr().err
+    assert not Path("ledger").exists()
+    assert main(["ledger", "init", *GIVEN, *total, "--most-records", "3"]) == 0
+    protects = "; protects one patient_id, all of its records (at most 3)\n"
+    assert capsys.readouterr().out.endswith(protects)
+    assert released("out", "eps=1") == 0
+    before = written(".")
+    capsys.readouterr()
+    assert released("other", "eps=1", *AS_RECORDS) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith(
+        "pate: ledger of priv.csv: its losses are of one patient_id, all of its records, not of one record: a"
+        " patient_id with 3 records, the most there may be, would lose eps=3, delta=0.000111"
+    )
+    assert said.endswith("; accepted: dataset.unit=patient_id\n")
+    assert written(".") == before
+    assert main(["ledger", "show"]) == 0
+    assert protects in capsys.readouterr().out
+    assert main(["ledger", "show", "--json"]) == 0
+    (ledger,) = json.loads(capsys.readouterr().out)["ledgers"]
+    person = {"unit": "patient_id", "neighbours": "replace"}
+    assert (ledger["protects"], ledger["most_records"]) == (person, 3)
+    kinds = {entry["kind"]: entry["protects"] for entry in ledger["entries"]}
+    assert kinds == {"open": person, "release": person, "certificate": None}
+    certified = json.loads(Path("out/certificate.json").read_text())
+    assert certified["guarantee"]["protects"] == person
+    assert main(["verify", "out"]) == 0
+
+
+def test_losses_of_records_and_of_persons_are_not_added(private, capsys):
+    given = [*ONE, "dataset.drop=[patient_id]"]
+    assert main(["ledger", "init", *given, "--eps", "9", "--delta", "1e-3"]) == 0
+    assert capsys.readouterr().out.endswith("; protects one record\n")
+    assert released("out", "eps=1") == 2
+    assert capsys.readouterr().err.endswith(
+        "its losses are of one record, not of one patient_id, all of its records: nothing proved makes one of"
+        " the other; accepted: dataset.unit=null\n"
+    )
+    assert not Path("out").exists()
+    assert released("out", "eps=1", *AS_RECORDS) == 0
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -346,7 +346,9 @@ def test_a_ledger_of_another_user_is_refused(place, capsys, monkeypatch):
     assert "a directory of your own" in capsys.readouterr().err
     status = os.stat(place / "ledger")
     monkeypatch.setattr(os, "geteuid", lambda: me)
-    monkeypatch.setattr("pate_cli.release.ledger.is_own", lambda held: os.path.samestat(held, status))
+    monkeypatch.setattr(
+        "pate_cli.release.ledger_directory.is_own", lambda held: os.path.samestat(held, status)
+    )
     assert cli.main(["ledger", "show"]) == 2  # a file of another user in a directory of mine
     assert "cannot be read (belongs to another user)" in capsys.readouterr().err
 

@@ -1,14 +1,16 @@
 """Ledgers: exact sums, fixed public rows, files that are refused once changed."""
 
+import hashlib
 import json
 import multiprocessing
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from pate_cli.errors import ConfigError, DataError, InputError
-from pate_cli.release import Entry, Ledger, LedgerDirectory, PublicRows, open_ledgers
+from pate_cli.release import Entry, Ledger, LedgerDirectory, Protected, PublicRows, open_ledgers
 from pate_cli.release.ledger import shown
 from pate_cli.types import PrivacyLoss
 
@@ -156,7 +158,7 @@ def test_a_damaged_ledger_is_refused_never_started_anew(ledgers, fingerprint, da
     before = file.read_bytes()
     said = f"{re.escape(str(file))}: damaged"
     if damage == "version 3":
-        said = "of version 3, this pate reads 4; move it away, and start anew with pate ledger init"
+        said = "of version 3, this pate reads 4 and 5; move it away, and start anew with pate ledger init"
     for call in (
         lambda: ledgers.charge(fingerprint, ONE),
         lambda: ledgers.find(CHECKSUM),
@@ -198,6 +200,78 @@ def test_the_first_charge_fixes_the_public_rows(ledgers, fingerprint):
     with pytest.raises(InputError, match=r"ledger of mushroom: the first release had 100 records .* has 99"):
         ledger.check_public(99, 3)
     ledger.check_public(100, 3)
+
+
+# -- what is protected
+
+PATIENT = Protected("patient")
+OTHERS = [
+    (PATIENT, Protected()),
+    (Protected(), PATIENT),
+    (PATIENT, Protected("doctor")),
+    (PATIENT, replace(PATIENT, neighbours="remove")),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), OTHERS)
+def test_a_loss_of_something_else_is_not_added(tmp_path, one, other):
+    ledgers = LedgerDirectory(tmp_path / "ledger", "ledger")
+    fingerprint = ledgers.init(CHECKSUM, "x.csv", 2.0, 1e-3, protects=one).fingerprint
+    ledgers.charge(fingerprint, ONE, protects=one)
+    before = (tmp_path / "ledger" / f"{fingerprint}.json").read_bytes()
+    for call in (
+        lambda: ledgers.charge(fingerprint, PrivacyLoss(0.0, 0.0, ""), protects=other),
+        lambda: ledgers.init(CHECKSUM, "x.csv", 3.0, 1e-3, higher=True, protects=other),
+    ):
+        with pytest.raises(InputError, match=f"its losses are of {one}, not of {other}: .*; accepted: data"):
+            call()
+    assert (tmp_path / "ledger" / f"{fingerprint}.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("most", "eps", "said"),
+    [
+        (None, 1.0, "a patient with k records would lose k times its eps, if as many replace them"),
+        (3, 0.5, "3 records, the most there may be, would lose eps=1.5, delta=5.367e-06, if as many"),
+        (20, 1.0, "would lose eps=20, delta=1, which promises nothing, if"),
+        (900, 1.0, "would lose eps=900, delta=1, which promises nothing, if"),
+    ],
+)
+def test_what_a_release_of_records_would_cost_a_person(most, eps, said):
+    """1e-6 (1 + e^.5 + e^1) is 5.367e-6."""
+    entry = Entry("open", 1.0, 1e-3, protects=PATIENT, most_records=most)
+    ledger = Ledger("f" * 64, "0" * 64, "x.csv", (entry,))
+    with pytest.raises(InputError, match=said):
+        ledger.check_protects(Protected(), PrivacyLoss(eps, 1e-6, ""))
+
+
+def _of_version_4(ledgers, fingerprint):
+    """The file as the version before this one wrote it: an entry said nothing of what is protected."""
+    file = ledgers.path / f"{fingerprint}.json"
+    content = json.loads(file.read_text())
+    chain = [content[name] for name in ("fingerprint", "salt", "name")]
+    code = hashlib.sha256(json.dumps([4, *chain], sort_keys=True).encode()).hexdigest()
+    for entry in content["entries"]:
+        entry.pop("protects", None)
+        entry.pop("hash")
+        text = json.dumps([code, entry], sort_keys=True)
+        code = entry["hash"] = hashlib.sha256(text.encode()).hexdigest()
+    file.write_text(json.dumps(content | {"version": 4}))
+
+
+def test_a_ledger_of_version_4_asks_what_its_releases_protect(ledgers, fingerprint):
+    ledgers.charge(fingerprint, ONE)
+    _of_version_4(ledgers, fingerprint)
+    before = ledgers.find(CHECKSUM)
+    assert (before.protects, before.left[0]) == (None, Fraction("0.75"))
+    with pytest.raises(InputError, match="did not write down what its releases protect"):
+        ledgers.charge(fingerprint, ONE)
+    ledgers.init(CHECKSUM, "mushroom", 1.0, 1e-5, higher=True, protects=PATIENT)
+    with pytest.raises(InputError, match="its losses are of one patient"):
+        ledgers.charge(fingerprint, ONE)
+    after = ledgers.charge(fingerprint, ONE, protects=PATIENT)
+    assert after.hashes[:2] == before.hashes  # so that certificates of then fit
+    assert ledgers.find(CHECKSUM) == after
 
 
 # -- several at once

@@ -1,0 +1,266 @@
+"""Directory of ledgers: one file a dataset, entered, locked and written by its owner alone.
+
+A ledger is one JSON file, named by a salted fingerprint of the data; no content, and no unsalted digest of
+it, is kept. Entries are appended under a lock, and are on disk before noise is drawn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from pate_cli.checks import Real, take
+from pate_cli.errors import ConfigError, DataError, InputError, shortened
+from pate_cli.release.ledger import RECORD, Entry, Ledger, Protected, PublicRows, exact, shown
+from pate_cli.terminal import is_own, open_file, write_file
+from pate_cli.types import PrivacyLoss
+
+__all__ = ["LedgerDirectory", "open_ledgers"]
+
+_VERSION = 5
+"""Version 4, which is read too, does not say what its releases protect."""
+
+_HOW_TO_START = (
+    "start one with: pate ledger init dataset=NAME (and all of the run's dataset.KEY=...) --eps E --delta D"
+)
+
+
+class LedgerDirectory:
+    """The ledgers in one directory that only its owner can enter; `key` is the setting that named it."""
+
+    def __init__(self, path: Path, key: str) -> None:
+        self.path = path
+        self._key = key
+
+    def init(
+        self,
+        checksum: str,
+        name: str,
+        total_eps: float,
+        total_delta: float,
+        *,
+        higher: bool = False,
+        protects: Protected = RECORD,
+        most_records: int | None = None,
+    ) -> Ledger:
+        """Start the ledger of a dataset, or with `higher` raise its total; InputError if that is refused."""
+        take("--eps", total_eps, Real())
+        take("--delta", total_delta, Real(0, 1, closed_below=True, open_above=True))
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            accepted = f"a directory that can be made ({error.strerror})"
+            raise ConfigError(self._key, str(self.path), accepted) from None
+        with self._locked():
+            ledger = self._of(checksum)
+            entry = Entry(
+                "raise" if higher else "open",
+                total_eps,
+                total_delta,
+                protects=protects,
+                most_records=most_records,
+            )
+            if ledger is None:
+                if higher:
+                    raise InputError(f"--raise: {name} has no ledger in {self.path}; {_HOW_TO_START}")
+                salt = secrets.token_hex(32)
+                return self._write(Ledger(_fingerprint(checksum, salt), salt, name, (entry,)))
+            eps, delta = ledger.total
+            budget = f"eps={shown(eps)}, delta={shown(delta)}"
+            if not higher:
+                raise InputError(f"{name} has a ledger, of {budget}; accepted: --raise, to raise the total")
+            if ledger.protects is not None:
+                ledger.check_protects(protects)
+            if exact(total_eps) < eps or exact(total_delta) < delta:
+                raise InputError(f"--raise: accepted: a total of at least {budget}")
+            return self._append(ledger, entry)
+
+    def charge(
+        self,
+        fingerprint: str,
+        loss: PrivacyLoss,
+        note: str = "",
+        *,
+        id: str | None = None,
+        public: PublicRows | None = None,
+        purpose: str = "",
+        protects: Protected = RECORD,
+    ) -> Ledger:
+        """Charge a loss before its noise is drawn; the last entry of the ledger returned is the charge.
+
+        InputError if it is refused; OSError if it cannot be written: then nothing may be released.
+        """
+        with self._locked():
+            ledger = self.read(fingerprint)
+            ledger.check_protects(protects, loss)
+            ledger.check_room(loss)
+            if public is not None and ledger.public is not None:
+                if ledger.public != public:
+                    raise InputError(
+                        f"ledger of {ledger.name}: another release has fixed its public points meanwhile;"
+                        " nothing is charged, the same command again uses those"
+                    )
+                public = None  # stated once
+            id = id or secrets.token_hex(8)
+            eps, delta = float(loss.eps), float(loss.delta)
+            entry = Entry(
+                "release", eps, delta, note, id=id, purpose=purpose, public=public, protects=protects
+            )
+            try:
+                return self._append(ledger, entry)
+            except OSError as error:
+                reason = f"{error.strerror}; no noise was drawn, and nothing is released"
+                raise OSError(error.errno, reason, error.filename) from error
+
+    def record(self, fingerprint: str, id: str, certificate: str) -> None:
+        """Record the SHA-256 (hex) of a release's certificate; raises as `charge` does."""
+        with self._locked():
+            self._append(self.read(fingerprint), Entry("certificate", 0.0, 0.0, certificate, id=id))
+
+    def find(self, checksum: str) -> Ledger:
+        """Ledger of a dataset, given the checksum of its content; InputError if there is none."""
+        if (ledger := self._of(checksum)) is None:
+            raise InputError(f"no ledger for this dataset in {self.path}; {_HOW_TO_START}")
+        return ledger
+
+    def ledgers(self) -> list[Ledger]:
+        """Every ledger here; DataError if one of them cannot be read."""
+        if not self.check():
+            return []
+        return [self.read(path.stem) for path in sorted(self.path.glob("*.json"))]
+
+    def read(self, fingerprint: str) -> Ledger:
+        """Ledger of a fingerprint; raises as `charge` does."""
+        self._check_private()
+        path = self._file(fingerprint)
+        try:
+            with open_file(path) as file:
+                if not is_own(os.fstat(file.fileno())):
+                    raise PermissionError(errno.EPERM, "belongs to another user")
+                return _decode(path, file.read().decode())
+        except FileNotFoundError:
+            raise InputError(f"no ledger {fingerprint[:12]} in {self.path}") from None
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+            raise DataError(f"{path}: damaged ({error}); restore it from a copy") from None
+
+    def _of(self, checksum: str) -> Ledger | None:
+        """Ledger of a dataset, if any; every file is read, so that no damaged one is taken for missing."""
+        found = (one for one in self.ledgers() if one.fingerprint == _fingerprint(checksum, one.salt))
+        return next(found, None)
+
+    def check(self) -> bool:
+        """Whether the directory is there; ConfigError unless it is one that only its owner, we, can enter."""
+        try:
+            status = self.path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            accepted = f"a directory that can be entered ({error.strerror})"
+            raise ConfigError(self._key, shortened(str(self.path)), accepted) from None
+        if not (stat.S_ISDIR(status.st_mode) and is_own(status) and not status.st_mode & 0o077):
+            accepted = "a directory of your own that only you can enter (chmod 700)"
+            raise ConfigError(self._key, str(self.path), accepted)
+        return True
+
+    def _file(self, fingerprint: str) -> Path:
+        """Path of a ledger; the fingerprint may come from anybody's certificate, so it is checked."""
+        if not re.fullmatch("[0-9a-f]{64}", str(fingerprint)):
+            name = shortened(repr(fingerprint))
+            raise DataError(f"{self.path}: {name} names no ledger; accepted: 64 of the digits 0-9 and a-f")
+        return self.path / f"{fingerprint}.json"
+
+    def _check_private(self) -> None:
+        if not self.check():
+            raise InputError(f"no ledger in {self.path}; {_HOW_TO_START}")
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep other processes out; the system releases the lock of a process that dies."""
+        try:
+            import fcntl
+        except ImportError:
+            raise InputError("ledger: needs a system with file locks (Linux, macOS)") from None
+        self._check_private()
+        lock = self.path / "lock"
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        try:
+            handle = os.open(lock, flags, 0o600)
+        except OSError as error:
+            raise DataError(f"{lock}: cannot be locked ({error.strerror})") from None
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise DataError(f"{lock}: cannot be locked (not a regular file)")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def _append(self, ledger: Ledger, entry: Entry) -> Ledger:
+        return self._write(replace(ledger, entries=(*ledger.entries, entry)))
+
+    def _write(self, ledger: Ledger) -> Ledger:
+        """Replace a file whole and sync it, to survive a kill or a power cut; only under the lock."""
+        for left_over in self.path.glob(".*.tmp"):  # of a process that was killed
+            left_over.unlink()
+        write_file(self._file(ledger.fingerprint), _encode(ledger), permissions=0o600)
+        return ledger
+
+
+def open_ledgers(path: str | None = None) -> LedgerDirectory:
+    """Ledgers in `path`, else in the directory `PATE_LEDGER` names, else in the user's data directory."""
+    named = os.environ.get("PATE_LEDGER")
+    if path or named:
+        key = "ledger" if path else "PATE_LEDGER"
+        return LedgerDirectory(Path(os.path.expanduser(path or named or "")).absolute(), key)
+    import platformdirs
+
+    return LedgerDirectory(platformdirs.user_data_path("pate") / "ledger", "ledger")
+
+
+def _fingerprint(checksum: str, salt: str) -> str:
+    return hmac.new(bytes.fromhex(salt), checksum.encode(), hashlib.sha256).hexdigest()
+
+
+def _encode(ledger: Ledger) -> str:
+    content = {"version": _VERSION, **vars(ledger)}
+    content["entries"] = [entry.plain() for entry in ledger.entries]
+    for entry, code in zip(content["entries"], ledger.hashes, strict=True):
+        entry["hash"] = code
+        if entry["public"]:  # in one line of text
+            entry["public"]["rows"] = " ".join(map(str, entry["public"]["rows"]))
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+
+def _decode(path: Path, text: str) -> Ledger:
+    content = json.loads(text)
+    version = content.pop("version")
+    if version not in (4, _VERSION):
+        raise DataError(
+            f"{path}: a ledger of version {shortened(repr(version))}, this pate reads 4 and {_VERSION}; move"
+            " it away, and start anew with pate ledger init and no more than it had left"
+        )
+    if content["fingerprint"] != path.stem:
+        raise ValueError("another dataset's")
+    hashes = [entry.pop("hash") for entry in content["entries"]]
+    for entry in content["entries"]:
+        if entry["public"] is not None:
+            rows = tuple(map(int, entry["public"]["rows"].split()))
+            entry["public"] = PublicRows(entry["public"]["n_records"], rows)
+        if "protects" in entry:
+            entry["protects"] = Protected(**entry["protects"])
+    ledger = Ledger(**content | {"entries": tuple(Entry(**entry) for entry in content["entries"])})
+    if hashes != ledger.hashes:
+        raise ValueError("changed by hand: the hash of an entry does not fit")
+    return ledger
