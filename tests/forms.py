@@ -127,7 +127,7 @@ class Form:
         learner = make_learner(*self.setting.teacher, seed=None, n_classes=self.n_classes)
         rng = np.random.default_rng(1)
         given = {"learner": learner, "rng": rng, "n_classes": self.n_classes, "strict": False}
-        return teachers.train(records, n_teachers=K, **given).votes(self.public.X)
+        return teachers.train(records, n_teachers=K, **given).votes_and_failures(self.public.X)[0]
 
 
 OURS = [

@@ -101,7 +101,10 @@ def fitted(
 
 
 def _votes(s: Setting, kept: PrivateRecords, public: PublicPoints, rng: np.random.Generator) -> Votes:
-    """Train the teachers of a labelling on the records not held out, and let them vote."""
+    """Train the teachers of a labelling on the records not held out, and let them vote.
+
+    They are constant where they fail, all of them too: an error would tell of records, and lose what is paid.
+    """
     groups = train_groups(
         kept,
         n_teachers=s.n_teachers,
@@ -109,7 +112,7 @@ def _votes(s: Setting, kept: PrivateRecords, public: PublicPoints, rng: np.rando
         rng=np.random.default_rng(int(rng.integers(2**63))),
         n_classes=s.n_classes,
     )
-    counts = [group.votes(public.X).counts for group in groups]
+    counts = [group.votes_and_failures(public.X)[0].counts for group in groups]
     return Votes(np.sum(counts, axis=0), s.n_teachers)
 
 

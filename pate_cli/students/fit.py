@@ -64,7 +64,7 @@ def fit_student(
     try:
         student.fit(X, labels, **({} if weights is None else {"sample_weight": weights}))
         student.predict(X[:1])  # some complain only here, as nearest neighbours with too few of them
-    except (TypeError, ValueError) as error:
+    except (Exception, SystemExit) as error:  # what it learns from is paid for
         accepted = f"a classifier that learns from {len(labels)} labels of {len(classes)} classes ({error})"
         raise ConfigError("student.estimator", estimator, accepted) from error
     return student

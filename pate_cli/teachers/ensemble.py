@@ -143,7 +143,7 @@ class Ensemble(_Private):
         return len(self.teachers)
 
     def votes(self, X: Any) -> Votes:
-        """Votes on points of shape (m, d); ConfigError if the learner failed on all parts."""
+        """Votes on points of shape (m, d), of experiments: ConfigError if the learner failed on all parts."""
         votes, failures = self.votes_and_failures(X)
         failures.check()
         return votes

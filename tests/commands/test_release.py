@@ -475,7 +475,16 @@ def test_a_record_beyond_all_bounds_does_not_stop_a_release(place, fixed):
     assert max(np.abs(counts - votes[0]).max() for counts in votes[1:]) <= 1
 
 
-def test_a_learner_that_fails_on_the_private_parts_alone_is_charged_and_released(place, people, monkeypatch):
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        *("gaussian", "active", "best", "svt eps=8", "score_boosting mechanism.rounds=1"),
+        *("tune", "tune teacher.size=null teacher.count=1"),
+    ],
+)
+def test_a_learner_that_fails_on_the_private_parts_alone_is_charged_and_released(
+    place, people, monkeypatch, mechanism
+):
     """That it fails tells of the records: the release is made, of constant teachers."""
     from sklearn.naive_bayes import BernoulliNB
 
@@ -487,7 +496,8 @@ def test_a_learner_that_fails_on_the_private_parts_alone_is_charged_and_released
         return fit(self, X, y, sample_weight)
 
     monkeypatch.setattr(BernoulliNB, "fit", fail)
-    options = ["teacher.estimator=sklearn.naive_bayes.BernoulliNB", "student=logistic"]
+    options = [f"mechanism={mechanism}", "teacher.estimator=sklearn.naive_bayes.BernoulliNB"]
+    options = " ".join(options).split()
     assert _release(people, place / "out", *options) in (0, 1)  # 1: votes of constants may be of one class
     assert (place / "out" / "answers.csv").exists()
     assert _kinds() == ["open", "release", "certificate"]

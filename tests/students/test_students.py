@@ -194,3 +194,15 @@ def test_warnings_of_a_learner_are_counted_and_it_may_be_verbose(tmp_path, monke
     text = "ConvergenceWarning: lbfgs failed to converge after 1 iteration"
     assert len(said) == 1
     assert said[0].startswith(f"pate: warned in 3 of 3 repeats: {text}")
+
+
+def test_a_student_that_fails_in_any_way_is_told_by_its_key(monkeypatch):
+    """What a mechanism released is paid for, and not lost with a traceback."""
+
+    def fail(self, X, y, sample_weight=None):
+        raise KeyError("labels")
+
+    monkeypatch.setattr(LogisticRegression, "fit", fail)
+    points, y = public()
+    with pytest.raises(ConfigError, match=r"^student\.estimator: got 'logistic'; .*'labels'"):
+        fit(points, np.arange(200), y)
