@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from pate_cli import datasets
 from pate_cli.config import composition, parse
+from pate_cli.datasets.multiset import record_digests
 from pate_cli.errors import ConfigError
 from pate_cli.release import Ledger, Protected, open_ledgers
 from pate_cli.release.ledger import shown
@@ -54,6 +56,12 @@ def _parser() -> argparse.ArgumentParser:
         help="declare in public how many records one person has at most (with dataset.unit)",
     )
     init.add_argument("--raise", dest="higher", action="store_true", help="raise the total of a ledger")
+    init.add_argument(
+        "--second-ledger",
+        dest="second",
+        action="store_true",
+        help="begin one although the same records, in another file, have one",
+    )
     show = commands.add_parser("show", help="totals, what is left, whose features are open, and every entry")
     show.add_argument("--rows", action="store_true", help="list all rows whose features are open")
     show.add_argument("--json", action="store_true", help="everything, for a program to read")
@@ -78,8 +86,16 @@ def _init(options: argparse.Namespace) -> int:
         higher=options.higher,
         protects=Protected(dataset.unit),
         most_records=_most_records(options.most_records, dataset),
+        digests=partial(record_digests, dataset),
+        second=options.second,
     )
     out().print(f"{directory.path}: {_summary(ledger)}", soft_wrap=True, markup=False)
+    if unknown := [one.name for one in directory.ledgers() if not one.records]:
+        text = (
+            f"pate: an earlier pate began the ledger of {', '.join(unknown)}: whether these are its records"
+        )
+        text += " shows only after pate ledger init --raise, with its file and its total"
+        err().print(text, soft_wrap=True, markup=False)
     if elsewhere := charged_elsewhere(Path(), directory):
         names = ", ".join(map(str, elsewhere))
         text = f"pate: releases here are charged to no ledger in {directory.path}: {names}; give a ledger of"

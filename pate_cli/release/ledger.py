@@ -78,10 +78,11 @@ class Entry:
     public: PublicRows | None = None  # of the first release with public points from the private file
     protects: Protected | None = None
     most_records: int | None = None  # of one person, declared with the total
+    records: str | None = None  # with the total: `multiset.record_digests` under the ledger's salt
 
     def plain(self) -> dict[str, Any]:
         """Content in plain types, without what version 4 did not have where it is not there."""
-        since = ("protects", "most_records")
+        since = ("protects", "most_records", "records")
         return {key: value for key, value in asdict(self).items() if value is not None or key not in since}
 
 
@@ -142,6 +143,11 @@ class Ledger:
     def most_records(self) -> int | None:
         """Largest number of records of one person, as last declared."""
         return next((entry.most_records for entry in reversed(self.entries) if entry.most_records), None)
+
+    @property
+    def records(self) -> str | None:
+        """Digest of the multiset of records; None where an earlier version of pate kept none."""
+        return next((entry.records for entry in self.entries if entry.records), None)
 
     def check_protects(self, protects: Protected, loss: PrivacyLoss | None = None) -> None:
         """Raise InputError unless the losses here are of what a release, of a loss, protects."""

@@ -15,7 +15,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,11 +28,14 @@ from pate_cli.types import PrivacyLoss
 __all__ = ["LedgerDirectory", "open_ledgers"]
 
 _VERSION = 5
-"""Version 4, which is read too, does not say what its releases protect."""
+"""Version 4, which is read too, says neither what its releases protect nor which records are its own."""
 
 _HOW_TO_START = (
     "start one with: pate ledger init dataset=NAME (and all of the run's dataset.KEY=...) --eps E --delta D"
 )
+
+Digests = Callable[[Sequence[str]], list[str]]
+"""Digest of a dataset's records under each of some salts; see `datasets.multiset.record_digests`."""
 
 
 class LedgerDirectory:
@@ -52,8 +55,13 @@ class LedgerDirectory:
         higher: bool = False,
         protects: Protected = RECORD,
         most_records: int | None = None,
+        digests: Digests | None = None,
+        second: bool = False,
     ) -> Ledger:
-        """Start the ledger of a dataset, or with `higher` raise its total; InputError if that is refused."""
+        """Start the ledger of a dataset, or with `higher` raise its total; InputError if that is refused.
+
+        A ledger of the same records in another file is refused too, unless a `second` one is asked for.
+        """
         take("--eps", total_eps, Real())
         take("--delta", total_delta, Real(0, 1, closed_below=True, open_above=True))
         try:
@@ -63,17 +71,29 @@ class LedgerDirectory:
             raise ConfigError(self._key, str(self.path), accepted) from None
         with self._locked():
             ledger = self._of(checksum)
+            salt = secrets.token_hex(32) if ledger is None else ledger.salt
             entry = Entry(
                 "raise" if higher else "open",
                 total_eps,
                 total_delta,
                 protects=protects,
                 most_records=most_records,
+                records=None if digests is None or (ledger and ledger.records) else digests([salt])[0],
             )
             if ledger is None:
+                same = self._with_records(digests)
                 if higher:
-                    raise InputError(f"--raise: {name} has no ledger in {self.path}; {_HOW_TO_START}")
-                salt = secrets.token_hex(32)
+                    elsewhere = f"; its records are those of {_named(same)}" if same else ""
+                    raise InputError(
+                        f"--raise: {name} has no ledger in {self.path}{elsewhere}; {_HOW_TO_START}"
+                    )
+                if same and not second:
+                    raise InputError(
+                        f"{name} holds the same records as {_named(same)}: what two ledgers grant is spent on"
+                        " the same records; accepted: that file, or --second-ledger, to begin another"
+                    )
+                if same:
+                    entry = replace(entry, note=f"besides {_named(same)}, for the same records")
                 return self._write(Ledger(_fingerprint(checksum, salt), salt, name, (entry,)))
             eps, delta = ledger.total
             budget = f"eps={shown(eps)}, delta={shown(delta)}"
@@ -127,11 +147,16 @@ class LedgerDirectory:
         with self._locked():
             self._append(self.read(fingerprint), Entry("certificate", 0.0, 0.0, certificate, id=id))
 
-    def find(self, checksum: str) -> Ledger:
+    def find(self, checksum: str, digests: Digests | None = None) -> Ledger:
         """Ledger of a dataset, given the checksum of its content; InputError if there is none."""
-        if (ledger := self._of(checksum)) is None:
-            raise InputError(f"no ledger for this dataset in {self.path}; {_HOW_TO_START}")
-        return ledger
+        if (ledger := self._of(checksum)) is not None:
+            return ledger
+        if same := self._with_records(digests):
+            raise InputError(
+                f"no ledger for this file in {self.path}, but {_named(same)} is for the same records;"
+                " accepted: that file"
+            )
+        raise InputError(f"no ledger for this dataset in {self.path}; {_HOW_TO_START}")
 
     def ledgers(self) -> list[Ledger]:
         """Every ledger here; DataError if one of them cannot be read."""
@@ -159,6 +184,14 @@ class LedgerDirectory:
         """Ledger of a dataset, if any; every file is read, so that no damaged one is taken for missing."""
         found = (one for one in self.ledgers() if one.fingerprint == _fingerprint(checksum, one.salt))
         return next(found, None)
+
+    def _with_records(self, digests: Digests | None) -> Ledger | None:
+        """Ledger of the same records, if any and known."""
+        known = [ledger for ledger in self.ledgers() if ledger.records]
+        if digests is None or not known:
+            return None
+        here = zip(known, digests([ledger.salt for ledger in known]), strict=True)
+        return next((ledger for ledger, digest in here if ledger.records == digest), None)
 
     def check(self) -> bool:
         """Whether the directory is there; ConfigError unless it is one that only its owner, we, can enter."""
@@ -227,6 +260,12 @@ def open_ledgers(path: str | None = None) -> LedgerDirectory:
     import platformdirs
 
     return LedgerDirectory(platformdirs.user_data_path("pate") / "ledger", "ledger")
+
+
+def _named(ledger: Ledger) -> str:
+    eps, delta = ledger.left
+    left = f"left: eps={shown(eps)}, delta={shown(delta)}"
+    return f"the ledger of {ledger.name} ({ledger.fingerprint[:12]}; {left})"
 
 
 def _fingerprint(checksum: str, salt: str) -> str:

@@ -10,12 +10,14 @@ import contextlib
 import secrets
 import traceback
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pate_cli import pipeline, terminal
+from pate_cli.datasets.multiset import record_digests
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.release import files
 from pate_cli.release.ledger import Ledger, Protected, PublicRows
@@ -42,7 +44,8 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
     _check_public(run)
     ExactNoise()
     ledgers = open_ledgers(run.config.ledger)
-    ledger, protects = ledgers.find(run.dataset.checksum), Protected(run.dataset.unit)
+    ledger = ledgers.find(run.dataset.checksum, partial(record_digests, run.dataset))
+    protects = Protected(run.dataset.unit)
     ledger.check_protects(protects, run.plan.guarantee)
     if run.dataset.public is None:
         ledger.check_public(run.dataset.n_records, run.sizes.n_public)
