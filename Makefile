@@ -4,7 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # one more than there are cores: some tests wait, for a kill or a cluster
 TESTERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
-PIP := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt
+# --use-pep517: without it pip 23 warns of two packages that have no pyproject.toml
+PIP := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --use-pep517 -c constraints.txt
 
 # set in some containers: every process would compile all that it imports anew, seconds each time
 unexport PYTHONDONTWRITEBYTECODE
