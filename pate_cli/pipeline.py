@@ -63,7 +63,10 @@ class Prepared:
             found += datasets.warnings_of(self.dataset, self.n_teachers, self.sizes.n_test)
         if self.n_teachers and datasets.becomes_sparse(self.dataset):
             found += learners.dense_remarks(self.config, self.counts, self.n_teachers)
-        return found + self.expectations
+        t, s = self.config.teacher, self.config.student
+        if self.n_teachers:
+            found += learners.passed_on(t.estimator, t.params, "teacher.params")
+        return found + learners.passed_on(s.estimator, s.params, "student.params") + self.expectations
 
     @property
     def expectations(self) -> tuple[str, ...]:
@@ -142,7 +145,9 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
     A release is calibrated for exact noise, unless `exact` is False because noise comes from a seed. Raises
     `InputError`, in one line, for sizes or learners that cannot work and for an infeasible mechanism.
     """
-    t, s, C = config.teacher, config.student, dataset.n_classes
+    C = dataset.n_classes
+    t, s = (_by_code(getattr(config, key), key, dataset.classes) for key in ("teacher", "student"))
+    config = replace(config, teacher=t, student=s)
     sizes = datasets.sizes_of(dataset, **config.split.shares, release=config.release)
     delta = 1 / sizes.n_private if config.delta is None else config.delta
     sparse = datasets.becomes_sparse(dataset)
@@ -163,6 +168,7 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
         teacher=(t.estimator, t.params),
         student=(s.estimator, s.params),
         unanswered=s.unanswered,
+        classes=dataset.classes,
     )
     module = mechanisms.find(config.mechanism.name)
     plan: mechanisms.Mechanism = module.calibrate(config.mechanism.options, setting)
@@ -184,6 +190,12 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
     if promised.data_dependent or promised.eps > config.eps or promised.delta > delta:
         raise RuntimeError(f"{plan.name} promises {promised}; asked: eps={config.eps:g}, delta={delta:g}")
     return Prepared(config, dataset, sizes, plan.n_teachers, delta, plan)
+
+
+def _by_code(one: Any, key: str, classes: Sequence[str]) -> Any:
+    """Teacher or student with codes in place of the labels that its parameters name."""
+    estimator, params = learners.by_code(one.estimator, one.params, classes, f"{key}.params")
+    return replace(one, estimator=estimator, params=params)
 
 
 def _auto_count(config: RunConfig, dataset: Dataset, sizes: datasets.SplitSizes, delta: float) -> int:

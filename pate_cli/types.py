@@ -311,6 +311,7 @@ class Setting:
     teacher: tuple[str, Mapping[str, Any]]  # learner and parameters, for `pate_cli.learners.make_learner`
     student: tuple[str, Mapping[str, Any]]  # likewise, for `pate_cli.students.fit_student`
     unanswered: Unanswered
+    classes: tuple[str, ...] = ()  # labels, of the codes in order; empty where there are no data
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,22 +3,17 @@
 Importing this package is cheap; scikit-learn comes in when a learner is made.
 """
 
+from pate_cli.learners.class_params import by_code, limit_to
 from pate_cli.learners.registry import (
     BUILT_IN,
     TWO_CLASSES,
     check_learner,
     dense_remarks,
     make_learner,
+    passed_on,
     row_by_row,
     try_out,
 )
 
-__all__ = [
-    "BUILT_IN",
-    "TWO_CLASSES",
-    "check_learner",
-    "dense_remarks",
-    "make_learner",
-    "row_by_row",
-    "try_out",
-]
+__all__ = ["BUILT_IN", "TWO_CLASSES", "by_code", "check_learner", "dense_remarks", "limit_to"]
+__all__ += ["make_learner", "passed_on", "row_by_row", "try_out"]

@@ -7,13 +7,15 @@ import inspect
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, did_you_mean
+from pate_cli.learners.class_params import limit_to
 
-__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "make_learner"]
+__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "make_learner", "passed_on"]
 __all__ += ["row_by_row", "try_out"]
 
 _PATHS = {
@@ -33,6 +35,11 @@ BUILT_IN = tuple(_PATHS)
 
 TWO_CLASSES = tuple(name for name, path in _PATHS.items() if ".hypotheses." in path)
 """Those of them that learn two classes only: the classes of `pate_cli.learners.hypotheses`."""
+
+_FAR = 0.6
+_NEAR = 0.82
+"""Likeness from which a name is a misspelt parameter, of a class that takes others, too: above that of
+`colsample_bynode` and `colsample_bytree` of lightgbm."""
 
 _TRIED: set[str] = set()  # passed `try_out` in this process: the rows of a sweep have the same learners
 
@@ -70,14 +77,15 @@ def make_learner(
     cls = _imported(_PATHS[estimator] if built_in else estimator, name_key, accepted)
     defaults = _defaults(estimator, params, n_classes) if built_in else {}
     known = _parameters(cls)
-    others = [name for name in known if name != "random_state"]
-    # classes of lightgbm pass further parameters on
-    passes_on = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(cls).parameters.values())
+    others = [name for name in _with_bases(cls, known) if name != "random_state"]
     for name in params:
         if name == "random_state":
             raise ConfigError(f"{params_key}.{name}", params[name], "nothing: it comes from seed, set that")
-        if name not in others and not passes_on:
-            raise ConfigError(f"{params_key}.{name}", params[name], f"parameters {', '.join(others)}")
+        near = get_close_matches(name, others, 1, _NEAR if _passes_on(cls) else _FAR)
+        if name not in others and (near or not _passes_on(cls)):
+            there = f"parameters {', '.join(others)}"
+            accepted = f"{near[0]} (there are: {there})" if near else there
+            raise ConfigError(f"{params_key}.{name}", params[name], accepted)
     if seed is not None and "random_state" in known:
         defaults["random_state"] = seed
     try:
@@ -89,6 +97,17 @@ def make_learner(
     if not fits:
         raise ConfigError(name_key, estimator, accepted)
     return given_dense(learner)
+
+
+def passed_on(estimator: Any, params: Mapping[str, Any], params_key: str) -> tuple[str, ...]:
+    """Lines on parameters that a learner's class does not name but takes, as those of lightgbm do."""
+    if not isinstance(estimator, str) or "." not in estimator:
+        return ()
+    cls = _imported(estimator, params_key, "")
+    there = _with_bases(cls, _parameters(cls))
+    others = [name for name in params if name not in there]
+    unknown = f"{cls.__name__} names no such parameter, and takes it unchecked"
+    return tuple(f"{params_key}.{name}: {unknown}{did_you_mean(name, there)}" for name in others)
 
 
 def check_learner(
@@ -167,7 +186,8 @@ def try_out(
         return
     n_records, n_features = shape or (20 * n_classes, 32)
     n_records = max(2, n_records)
-    n_classes = min(n_classes, max(2, n_records // 20)) if shape else n_classes
+    fewer = min(n_classes, max(2, n_records // 20)) if shape else n_classes
+    learner, n_classes = limit_to(learner, {code: code for code in range(fewer)}, n_classes), fewer
     y = np.arange(n_records, dtype=np.int64) % n_classes
     width = min(n_features, 32) if sparse else n_features
     X: Any = check_random_state(0).uniform(size=(n_records, width))  # some take no negative features
@@ -219,9 +239,23 @@ def _imported(path: str, name_key: str, accepted: str) -> type:
     return found
 
 
+def _passes_on(cls: type) -> bool:
+    """Whether a class takes parameters that it does not name, as those of lightgbm do."""
+    return any(p.kind is p.VAR_KEYWORD for p in inspect.signature(cls).parameters.values())
+
+
 def _parameters(cls: type) -> list[str]:
     """Names of a classifier's parameters."""
     try:
         return sorted(cls().get_params(deep=False))
     except Exception:  # it cannot be made without arguments: by scikit-learn's convention, the signature's
         return sorted(name for name in inspect.signature(cls).parameters if name != "self")
+
+
+def _with_bases(cls: type, names: Sequence[str]) -> list[str]:
+    """Names of parameters, with those of the base classes that they may be passed on to."""
+    found = set(names)
+    for base in cls.__mro__[1:-1] if _passes_on(cls) else ():
+        kinds = inspect.signature(base.__init__).parameters.values()  # type: ignore[misc]
+        found |= {p.name for p in kinds if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    return sorted(found - {"self"})

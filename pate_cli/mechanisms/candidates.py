@@ -74,15 +74,21 @@ def read_candidate(one: Mapping[str, Any], setting: Setting) -> tuple[Labelling,
         size, count, K = given.get("size"), given.get("count"), setting.n_teachers
         if size is not None or count is not None:
             K = teachers.n_teachers(setting.n_private, size=size, count=count)
-        setting = replace(setting, teacher=(given["estimator"], given.get("params") or {}), n_teachers=K)
+        setting = replace(setting, teacher=_learner(given, "teacher", setting), n_teachers=K)
         learners.check_learner(*setting.teacher, n_classes=C, sparse=sparse)
     learner, unanswered = setting.student, setting.unanswered
     if given := one.get("student"):
         known("student.", given, ("estimator", "params", "unanswered"))
-        learner = (given["estimator"], given.get("params") or {})
+        learner = _learner(given, "student", setting)
         unanswered = given.get("unanswered", unanswered)
         students.check_student(*learner, n_classes=C, sparse=sparse)
     return Labelling(name, options, setting), Student(str(one["label"]), *learner, unanswered)
+
+
+def _learner(given: Mapping[str, Any], key: str, setting: Setting) -> tuple[Any, dict[str, Any]]:
+    """Learner and parameters of a candidate, classes by their codes."""
+    classes = setting.classes or tuple(map(str, range(setting.n_classes)))
+    return learners.by_code(given["estimator"], given.get("params") or {}, classes, f"{key}.params")
 
 
 def fitted(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.learners import BUILT_IN, make_learner, try_out
+from pate_cli.learners import BUILT_IN, limit_to, make_learner, try_out
 from pate_cli.types import UNANSWERED, Answers, FloatArray, IntArray, PublicPoints, Unanswered
 
 __all__ = ["STUDENTS", "check_student", "fit_student", "make_student"]
@@ -60,6 +60,8 @@ def fit_student(
         constant = int(classes[0]) if len(classes) else 0
         return ConstantClassifier(constant).fit(points.X[rows])
     student = make_student(estimator, params, seed=seed, n_classes=n_classes)
+    if len(classes) < n_classes:
+        student = limit_to(student, {code: code for code in classes.tolist()}, n_classes)
     X = points.X[rows]
     try:
         student.fit(X, labels, **({} if weights is None else {"sample_weight": weights}))

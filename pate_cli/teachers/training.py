@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pate_cli.errors import ConfigError
+from pate_cli.learners import limit_to
 from pate_cli.teachers import batched_logistic
 from pate_cli.teachers.ensemble import Ensemble, Teacher, Teachers, failure, is_linear_model, isolated, quick
 from pate_cli.teachers.parts import deal
@@ -134,6 +135,9 @@ def fit_part(
                 return _constant(int(classes[0])), None
             if len(classes) < n_classes:
                 y = np.searchsorted(classes, y)  # some classifiers insist on labels 0 .. c-1
+                estimator = limit_to(
+                    estimator, {code: at for at, code in enumerate(classes.tolist())}, n_classes
+                )
             estimator.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
     except (Exception, SystemExit) as error:
         return _constant(majority), failure(learner, f"learns from a part of {len(y)} records", error)
