@@ -83,7 +83,7 @@ def settings(record: RunRecord) -> dict[str, str]:
                 walk(f"{name}.{key}" if name else str(key), item)
         elif name not in _IN_NAMES:
             if isinstance(value, list) and all(isinstance(item, dict) and "label" in item for item in value):
-                value = ", ".join(item["label"] for item in value)  # candidates
+                value = ", ".join(str(item["label"]) for item in value)  # candidates
             text = value if isinstance(value, str) else json.dumps(value)
             text = f"{value:g}" if isinstance(value, float) else text
             found[one_line(SYNONYMS.get(name, name))] = one_line(text)
