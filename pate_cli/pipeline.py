@@ -58,10 +58,11 @@ class Prepared:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Warnings before the start; of an experiment also those computed from its private records."""
-        found = self.dataset.remarks
+        data = self.dataset
+        found = data.public_remarks
         if not self.config.release:
-            found += datasets.warnings_of(self.dataset, self.n_teachers, self.sizes.n_test)
-        if self.n_teachers and datasets.becomes_sparse(self.dataset):
+            found = data.remarks + datasets.warnings_of(data, self.n_teachers, self.sizes.n_test)
+        if self.n_teachers and datasets.becomes_sparse(data):
             found += learners.dense_remarks(self.config, self.counts, self.n_teachers)
         t, s = self.config.teacher, self.config.student
         if self.n_teachers:

@@ -108,6 +108,8 @@ class Dataset:
     first_index: int | None = None  # index of the first column in its LIBSVM files, 0 or 1
     remarks: tuple[str, ...] = field(default=(), repr=False)
     """Warnings of the reader, a line each; may quote private cells, so they are shown and never written."""
+    public_remarks: tuple[str, ...] = field(default=(), repr=False)
+    """Those of them that no private record decides, for a release."""
 
     @property
     def n_records(self) -> int:

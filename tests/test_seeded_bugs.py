@@ -1,4 +1,4 @@
-"""Seeded bugs: each is caught by one of the checks of `forms`, by the pipeline, or by `pate audit`.
+"""Seeded bugs: each is caught by a check of `forms` or `neighbouring_files`, the pipeline, or `pate audit`.
 
 A bug is put into what runs; without it the check passes. Audits are at 99.9999%
 confidence, so a false alarm has probability at most 1e-6; seeds are fixed.
@@ -11,11 +11,14 @@ import inspect
 import math
 import operator
 import textwrap
+from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from forms import MANY, UNLIKE, Form, Run, drawn, moved, paid, replayed
+from neighbouring_files import Release, unforeseen, unmoved
 
 from pate_cli import audit, datasets, pipeline
 from pate_cli.commands.audit import main
@@ -236,6 +239,29 @@ BUGS = [
     ("a single trial's budget for each of many", paid, Form("tune", trials),
      "mechanisms.tune:Tune._shares", "selection.trials_mu(eps, delta, _TRIES * L)",
      "gaussian.mu_of(eps, delta)"),
+    # a release
+    ("the best of three students on held-out records", unmoved, Release("gaussian"),
+     "pipeline:release", "student = _student_fit(run, split, streams)(released.answers)",
+     "student = max((_student_fit(run, split, streams)(released.answers) for _ in range(3)),"
+     " key=lambda one: (one.predict(split.test.X) == split.test.y).sum())"),
+    ("private counts among the public ones", unmoved, Release("svt"),
+     "pipeline:Prepared.counts", '"n_classes": data.n_classes,',
+     '"n_classes": data.n_classes, "n_rarest": int(np.bincount(data.y).min()),'),
+    ("the number of a person's records", unmoved, Release("gaussian", public_file=True),
+     "pipeline:Prepared.counts", "None if self.config.release and data.unit is not None else data.n_records",
+     "data.n_records"),
+    ("a rare class told by a release", unmoved, Release("gaussian"),
+     "pipeline:Prepared.remarks", "if not self.config.release:", "if True:"),
+    ("a private cell quoted by a release", unmoved, Release("gaussian", public_file=True),
+     "pipeline:Prepared.remarks", "data.public_remarks", "data.remarks"),
+    ("the teachers' agreement beside the answers", unmoved, Release("svt"),
+     "pipeline:release", "problem, released.chosen)", "problem, str(votes.counts.max(axis=1).mean()))"),
+    ("an encoder fitted on private records", unmoved, Release("gaussian"),
+     "datasets:split", "_rows(public.X, at)", "_rows(dataset.X, ours)"),
+    ("streams seeded by the clock", unforeseen, None,
+     "streams:Streams.fresh", "SeedSequence()", "SeedSequence(__import__('time').time_ns())"),
+    ("streams of 32 bits", unforeseen, None,
+     "streams:Streams.fresh", "SeedSequence()", "SeedSequence(__import__('secrets').randbits(32))"),
 ]  # fmt: skip
 
 
@@ -254,21 +280,40 @@ def edit(patch, where, right, wrong):
     patch.setattr(owner, name.rpartition(".")[2], *made.values())
 
 
-def in_both(check, form):
-    """Check a run on labels of one rule, and on labels drawn at random."""
+def put_to(check, form):
+    """Check a release; or a run on labels of one rule, and on labels drawn at random."""
+    if not isinstance(form, Form):
+        check(form)
+        return
     for torn in (False, True):
         check(Run(form, torn))
+
+
+passed = set()  # checks of what has no bug: many bugs share one
+
+
+def test_the_table_of_the_docs_has_each_bug_by_its_check():
+    page = (Path(__file__).parents[1] / "docs" / "privacy.md").read_text()
+    by_check = defaultdict(list)
+    for name, check, *_ in BUGS:
+        by_check[check.__name__].append(name)
+    for check, names in by_check.items():
+        assert f"| `{check}` | {'; '.join(names)} |\n" in page, "docs/privacy.md: not the row of this check"
 
 
 @pytest.mark.parametrize(
     ("check", "form", "where", "right", "wrong"), [pytest.param(*bug[1:], id=bug[0]) for bug in BUGS]
 )
 def test_a_seeded_bug_is_caught_by_the_check_named(check, form, where, right, wrong, monkeypatch):
-    in_both(check, form)
+    if (shared := f"{check.__name__} {form!r}") not in passed:
+        put_to(check, form)
+        passed.add(shared)
     edit(monkeypatch, where, right, wrong)
     with pytest.raises(AssertionError) as found:
-        in_both(check, form)
-    assert found.traceback[-1].path.name in ("forms.py", "doors.py"), "not by the check"
+        put_to(check, form)
+    assert found.traceback[-1].path.name in ("forms.py", "doors.py", "neighbouring_files.py"), (
+        "not by the check"
+    )
 
 
 @pytest.mark.parametrize(

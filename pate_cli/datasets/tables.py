@@ -115,14 +115,16 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         elif public_y is not None:
             said = f"one label ({target}) on all records, taken for a placeholder"
             remarks.append(f"{public.path.name}: {said}")
+        remarks += remarks_on(public, schema, words)
+    n_public = len(remarks)
     if unit is not None:
         remarks += _unit_remarks(private, public, test, unit)
     if given is None:
         chosen = {*(options.columns or []), *(options.numeric or []), *(options.categories or [])}
         remarks += _idle(private, schema, words, chosen)
-    for table in (private, public, test):
+    for table in (private, test):
         remarks += () if table is None else remarks_on(table, schema, words)
-    return replace(dataset, remarks=tuple(remarks))
+    return replace(dataset, remarks=tuple(remarks), public_remarks=tuple(remarks[:n_public]))
 
 
 def _check_target(target: str, table: Table) -> None:

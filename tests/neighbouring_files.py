@@ -1,0 +1,268 @@
+"""Releases of files that differ in one record, by the command line: what is written and said is equal.
+
+The door of the second release lets out again what that of the first let out, and nothing else is random. So
+whatever else depends on a private record shows: in a byte of a file, in a line that is printed, in the exit
+code. `test_neighbouring_files` puts every mechanism that releases to it, `test_seeded_bugs` bugs.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import re
+import time
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeAlias
+
+import hydra
+import numpy as np
+import pytest
+from doors import Recorder, Replay
+from forms import FORMS, QUICK
+
+from pate_cli import cli, pipeline
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.release import release
+
+N, M = 300, 20
+"""Records, or persons; public points."""
+
+EXTREMES = ("1e39", "-1e308", "1e308", "5e-324", "-0.0", "-1e39")
+
+PERSONS = [f"p{i:04}" for i in range(N)]
+Row: TypeAlias = tuple[str, str, str, str, str]
+People: TypeAlias = dict[str, list[Row]]
+COLUMNS = ("person", "x1", "x2", "colour", "class")
+
+
+class Whole(SeededNoise):
+    """Whole numbers from a seed, in place of a release's exact source."""
+
+    def gaussian(self, scale: float, size: int) -> Any:
+        return np.round(super().gaussian(scale, size))
+
+    def laplace(self, scale: float, size: int) -> Any:
+        return np.round(super().laplace(scale, size))
+
+    def exponential(self, scale: float, size: int) -> Any:
+        return np.floor(super().exponential(scale, size))
+
+    def spawn(self, count: int) -> list[Any]:
+        return [Whole(child) for child in self._seed.spawn(count)]
+
+
+class Told(NamedTuple):
+    """All that the user gets to see of a release, but for what names it and its ledger, and its time."""
+
+    code: int
+    out: str
+    err: str
+    files: dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A mechanism; with a file of public points persons have several records, else records are points."""
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+    public_file: bool = False
+
+    def __str__(self) -> str:
+        options = [f"{key}={value}"[:40] for key, value in self.options]
+        return ", ".join([self.name, *options, "public file" if self.public_file else "one file"])
+
+    def of(self, people: People, door: Callable[[Any], Any]) -> Told:
+        """Release a file of these records; `door(noise)` makes the door."""
+        data = ["dataset=csv", "dataset.path=people.csv", "dataset.target=class"]
+        if self.public_file:
+            data += ["dataset.public=public.csv", "dataset.unit=person", "dataset.classes=[maybe,no,yes]"]
+            argv = ["teacher=logistic"]
+        else:
+            data += ["dataset.drop=[person]"]
+            argv = ["teacher=linear_svm", f"split.public={M}", "split.public_from_private=true"]
+        argv += [
+            f"mechanism={self.name}",
+            *(f"mechanism.{key}={_text(value)}" for key, value in self.options),
+        ]
+        argv += ["eps=24", "delta=1e-5", "teacher.count=24"]
+        argv += ["student.estimator=sklearn.tree.ExtraTreeClassifier"]  # random: each fit gives another
+        out, err = io.StringIO(), io.StringIO()
+        with TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(hydra, "compose", _composed_once)  # the slowest step by far
+            patch.chdir(place)
+            patch.setenv("PATE_LEDGER", str(Path(place, "ledger")))
+            _write("people.csv", COLUMNS, chain(*people.values()))
+            _write("public.csv", COLUMNS[:-1], [rows[0][:-1] for rows in records(1).values()][:M])
+            with redirect_stdout(io.StringIO()):
+                assert cli.main(["ledger", "init", *data, "--eps", "50", "--delta", ".1"]) == 0
+            patch.setattr(pipeline.Streams, "fresh", lambda: pipeline.Streams.of(5, 0))
+            patch.setattr(release, "ExactNoise", lambda: Whole(np.random.SeedSequence(7)))
+            patch.setattr(pipeline, "Door", door)
+            with redirect_stdout(out), redirect_stderr(err):
+                code = cli.main(["run", *data, *argv, "release=true", "hydra.run.dir=out"])
+            return Told(code, out.getvalue(), err.getvalue(), _told(Path("out")))
+
+    def neighbours(self, people: People) -> Iterator[tuple[str, People]]:
+        """Replace one record, or all of one person, in each role; and all that are private."""
+        streams, rest = pipeline.Streams.of(5, 0), []
+        public = [] if self.public_file else [PERSONS[i] for i in streams.split.permutation(N)[:M]]
+        private = [PERSONS[i] for i in streams.split.permutation(N) if PERSONS[i] not in public]
+        if not self.public_file:
+            private, rest = private[: int(0.8 * N)], private[int(0.8 * N) :]
+        held, *_, taught = streams.teachers.permutation(private)
+        for what, change in CHANGES.items():
+            yield (
+                f"{what} of a record with a teacher",
+                people | {taught: self._changed(people[taught], change)},
+            )
+        for role, person in [
+            ("a record that tune holds out", held),
+            *(("a test record", one) for one in rest[:1]),
+        ]:
+            yield role, people | {person: self._changed(people[person], _everything)}
+        others = {
+            person: [_label(row, 0) for row in rows] for person, rows in records(2, self.public_file).items()
+        }
+        yield ALL, others | {person: people[person] for person in public}
+
+    def _changed(self, rows: list[Row], change: Callable[[Row, int], Row]) -> list[Row]:
+        """Change a record; a person gets forty."""
+        return [change(rows[0], i) for i in range(40 if self.public_file else 1)]
+
+
+ALL = "all private records"
+
+
+def records(seed: int, several: bool = False) -> People:
+    """Records of N persons: easy but for a tenth of the labels, and with a third class that is rare."""
+    rng, people = np.random.default_rng(seed), {}
+    for i, person in enumerate(PERSONS):
+        people[person] = []
+        for _ in range(int(rng.integers(1, 4)) if several else 1):
+            label = int(rng.integers(2))
+            x1, x2 = np.round(rng.normal(size=2) + 2.5 * (2 * label - 1), 3).astype(str)
+            colour, named = str(rng.choice(["red", "blue"])), ("no", "yes")[label ^ (rng.random() < 0.1)]
+            people[person].append((person, x1, x2, colour, "maybe" if i % 60 == 7 else named))
+    return people
+
+
+def _numbers(row: Row, i: int) -> Row:
+    return (row[0], EXTREMES[i % 6], EXTREMES[(i + 1) % 6], *row[3:])
+
+
+def _category(row: Row, i: int) -> Row:
+    return (*row[:3], "seen nowhere else", row[4])
+
+
+def _label(row: Row, i: int) -> Row:
+    return (*row[:4], {"maybe": "no", "no": "yes", "yes": "no"}[row[4]])
+
+
+def _everything(row: Row, i: int) -> Row:
+    return _label(_category(_numbers(row, i), i), i)
+
+
+CHANGES = {"numbers": _numbers, "category": _category, "label": _label}
+
+
+_EXACT = {str((form.name, form.options)): form for (form,) in (param.values for param in FORMS) if form.exact}
+
+RELEASES = [
+    Release(form.name, form.options, public_file)
+    for form in _EXACT.values()
+    for public_file in (True, False)
+    if public_file or form.options == tuple(QUICK.get(form.name, {}).items())
+]
+"""Every mechanism that has exact noise; with further options from a public file alone."""
+
+
+def unmoved(release: Release) -> None:
+    """A private record changes nothing of a release but what passed the door, there by its sensitivity."""
+    people = records(0, release.public_file)
+    doors: list[Any] = []
+
+    def recorder(noise: Any) -> Any:
+        doors.append(Recorder(noise))
+        return doors[-1]
+
+    first, worst = release.of(people, recorder), 0.0
+    assert first.code == 0, first.err
+    for kind, others in release.neighbours(people):
+
+        def replay(noise: Any) -> Any:
+            doors.append(Replay(noise, None, list(doors[0].released)))
+            return doors[-1]
+
+        told = release.of(others, replay)
+        for name, one, other in zip(Told._fields, first, told, strict=True):
+            if name == "files":
+                assert one.keys() == other.keys(), f"{kind}: other files"
+                differing = [file for file in one if one[file] != other[file]]
+                assert not differing, f"{kind}: {differing} differ"
+            assert one == other, f"{kind}: {name} differs: {other}"
+        assert not doors[-1].history, f"{kind}: fewer releases"
+        if kind != ALL:
+            worst = max(worst, moved := max((by for _, by in doors[-1].moved), default=0.0))
+            assert moved <= 1 + 1e-9, f"{kind}: a release is moved by {moved:.3g} of its sensitivity"
+            assert "test" not in kind or not moved, f"{kind}: was used"
+    assert worst > 0, "nothing was moved"
+
+
+def unforeseen(_: Any) -> None:
+    """The streams of a release are the system's entropy: neither the clock nor a few bits decide them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("time", "monotonic", "perf_counter", "process_time", "thread_time"):
+            patch.setattr(time, name, lambda: 1.0)
+            patch.setattr(time, f"{name}_ns", lambda: 10**9)
+        entropy = [int(pipeline.Streams.fresh().noise.entropy) for _ in range(64)]
+    assert len(set(entropy)) == 64, "two releases of one moment draw the same"
+    # each of 128 bits is on in some and off in others: a false alarm in 1.4e-17
+    bits = [f"{one:0128b}"[-128:] for one in entropy]
+    assert all({"0", "1"} == set(column) for column in zip(*bits, strict=True)), "bits that never change"
+
+
+_compose, _composed = hydra.compose, dict[str, Any]()
+
+
+def _composed_once(*args: Any, **options: Any) -> Any:
+    """Hydra's configuration of equal overrides."""
+    key = repr((args, options))
+    if key not in _composed:
+        _composed[key] = _compose(*args, **options)
+    return copy.deepcopy(_composed[key])
+
+
+def _text(value: Any) -> str:
+    """Write a value as an override."""
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{_text(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ",".join(map(_text, value)) + "]"
+    return str(value)
+
+
+def _write(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    Path(name).write_text("\n".join(map(",".join, [columns, *rows])) + "\n")
+
+
+def _told(directory: Path) -> dict[str, bytes]:
+    """Every byte of a release's files but what names the release and its ledger, and when it was charged."""
+    told = {}
+    for path in directory.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            if zipfile.is_zipfile(path):
+                with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                    data = b"\n".join(
+                        name.encode() + archive.read(name) for name in sorted(archive.namelist())
+                    )
+            hidden = rb"\b[0-9a-f]{16,64}\b|Ledger [0-9a-f]{12}\b|20\d\d-\d\d-\d\dT[0-9:+]+"
+            told[str(path.relative_to(directory))] = re.sub(hidden, b"", data)
+    return told
