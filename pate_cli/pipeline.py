@@ -20,7 +20,7 @@ import numpy as np
 from pate_cli import datasets, learners, mechanisms, students, teachers
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.teaching import auto_count, train_groups
+from pate_cli.mechanisms.teaching import auto_count, in_codes, sees_features, train_groups, with_features
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import Noise
@@ -53,6 +53,7 @@ class Prepared:
     n_teachers: int
     delta: float
     plan: mechanisms.Mechanism
+    setting: Setting
     public_rows: IntArray | None = field(default=None, repr=False)  # of a release: kept in its ledger
 
     @property
@@ -147,15 +148,17 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
     `InputError`, in one line, for sizes or learners that cannot work and for an infeasible mechanism.
     """
     C = dataset.n_classes
-    t, s = (_by_code(getattr(config, key), key, dataset.classes) for key in ("teacher", "student"))
+    t, s = (in_codes(getattr(config, key), key, dataset.classes) for key in ("teacher", "student"))
     config = replace(config, teacher=t, student=s)
     sizes = datasets.sizes_of(dataset, **config.split.shares, release=config.release)
     delta = 1 / sizes.n_private if config.delta is None else config.delta
     sparse = datasets.becomes_sparse(dataset)
-    count = _auto_count(config, dataset, sizes, delta) if t.auto_count else t.count
+    count = _auto_count(config, sizes.n_private, C, delta) if t.auto_count else t.count
     n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=count)
     learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse)
     students.check_student(s.estimator, s.params, n_classes=C, sparse=sparse)
+    module = mechanisms.find(config.mechanism.name)
+    mapped = mechanisms.features_of(config.mechanism.name, config.features.name)
     setting = Setting(
         eps=config.eps,
         delta=delta,
@@ -170,8 +173,10 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
         student=(s.estimator, s.params),
         unanswered=s.unanswered,
         classes=dataset.classes,
+        features=mapped,
+        teacher_mapped=sees_features(t, mapped, C),
+        student_mapped=sees_features(s, mapped, C),
     )
-    module = mechanisms.find(config.mechanism.name)
     plan: mechanisms.Mechanism = module.calibrate(config.mechanism.options, setting)
     if config.release:
         try:
@@ -190,21 +195,14 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
     promised = plan.guarantee
     if promised.data_dependent or promised.eps > config.eps or promised.delta > delta:
         raise RuntimeError(f"{plan.name} promises {promised}; asked: eps={config.eps:g}, delta={delta:g}")
-    return Prepared(config, dataset, sizes, plan.n_teachers, delta, plan)
+    seen = replace(setting, student_mapped=setting.student_mapped and plan.sees_features)
+    return Prepared(config, dataset, sizes, plan.n_teachers, delta, plan, seen)
 
 
-def _by_code(one: Any, key: str, classes: Sequence[str]) -> Any:
-    """Teacher or student with codes in place of the labels that its parameters name."""
-    estimator, params = learners.by_code(one.estimator, one.params, classes, f"{key}.params")
-    return replace(one, estimator=estimator, params=params)
-
-
-def _auto_count(config: RunConfig, dataset: Dataset, sizes: datasets.SplitSizes, delta: float) -> int:
+def _auto_count(config: RunConfig, n_private: int, n_classes: int, delta: float) -> int:
     """Number of teachers from public numbers, by the mechanism's own rule if it has one."""
-    name = config.mechanism.name
-    asked = sizes.budget if mechanisms.picks_queries(name) else sizes.n_public
-    rule = getattr(mechanisms.find(name), "auto_count", auto_count)
-    return int(rule(sizes.n_private, asked, dataset.n_features, dataset.n_classes, config.eps, delta))
+    rule = getattr(mechanisms.find(config.mechanism.name), "auto_count", auto_count)
+    return int(rule(n_private, n_classes, config.eps, delta))
 
 
 def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Outcome:
@@ -260,7 +258,8 @@ def release(
             split, votes = split_of(run, streams), None
             if run.plan.asks_votes:
                 groups = _teachers(run, streams, split, range(run.n_teachers))
-                counts = [group.votes_and_failures(split.public.X)[0].counts for group in groups]
+                points = split.public.seen(run.setting.teacher_mapped).X
+                counts = [group.votes_and_failures(points)[0].counts for group in groups]
                 votes = Votes(np.sum(counts, axis=0), run.n_teachers)
         except Exception:  # its message may quote a record
             why = "training failed; the cause is withheld because it may reveal private data"
@@ -281,10 +280,10 @@ def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, strea
     """Run the mechanism once, and check that its cost is within its guarantee."""
     # a mechanism with teachers of its own deals them out as the shared ones are
     rng = streams.queries if run.plan.asks_votes else streams.teachers
-    one_each = run.plan.persons == "one record"  # where a person has several
-    records = split.private.one_each(rng) if one_each else split.private
+    records = split.private.one_each(rng) if run.plan.persons == "one record" else split.private
     private = Private(records, None if votes is None else lambda: votes)
-    released = run.plan.release(private, split.public, door, rng)
+    public = split.public.seen(run.setting.student_mapped and run.plan.asks_votes)
+    released = run.plan.release(private, public, door, rng)
     cost, promised = run.plan.loss(door.spent), run.plan.guarantee
     if cost.eps > promised.eps * (1 + 1e-9) or cost.delta > promised.delta * (1 + 1e-9):
         raise RuntimeError(
@@ -295,9 +294,11 @@ def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, strea
 
 def teaching_key(config: RunConfig) -> Hashable:
     """Key of all that votes depend on: runs with equal keys may share `train` of the same repeat."""
-    t = config.teacher
-    chosen_from = (config.eps, config.delta, config.mechanism) if t.auto_count else ()
-    return repr((config.dataset, config.split, t, config.seed, chosen_from))
+    t, name = config.teacher, config.mechanism.name
+    mapped = (mechanisms.features_of(name, config.features.name), config.features.directions)
+    rule = getattr(mechanisms.find(name), "auto_count", auto_count).__module__
+    chosen_from = (config.eps, config.delta, rule) if t.auto_count else ()
+    return repr((config.dataset, config.split, t, config.seed, mapped, chosen_from))
 
 
 def train(run: Prepared, repeat: int, votes: teachers.VoteRecord | None = None) -> Trained:
@@ -314,10 +315,11 @@ def train_part(run: Prepared, repeat: int, only: range, split: Split | None = No
     split = split_of(run, streams) if split is None else split
     rows, y = np.arange(len(split.test.y)), split.test.y
     counts, right, failures = [], 0, teachers.Failures(0, 0, None)
+    points, test = (part.seen(run.setting.teacher_mapped).X for part in (split.public, split.test))
     for group in _teachers(run, streams, split, only):
-        votes, failed = group.votes_and_failures(split.public.X)
+        votes, failed = group.votes_and_failures(points)
         counts.append(votes.counts)
-        right += int(group.votes_and_failures(split.test.X)[0].counts[rows, y].sum())
+        right += int(group.votes_and_failures(test)[0].counts[rows, y].sum())
         failures += failed
     return PartVotes(np.sum(counts, axis=0), right, failures)
 
@@ -335,7 +337,7 @@ def _teachers(run: Prepared, streams: Streams, split: Split, only: range) -> Ite
     asked, n_classes = run.config.teacher, run.dataset.n_classes
     learner = learners.make_learner(asked.estimator, asked.params, seed=None, n_classes=n_classes)
     return train_groups(
-        split.private,
+        split.private.seen(run.setting.teacher_mapped),
         n_teachers=run.n_teachers,
         learner=learner,
         rng=streams.teachers,
@@ -348,7 +350,8 @@ def split_of(run: Prepared, streams: Streams) -> Split:
     """Split the data of a run; a release's split is not cached."""
     given = {**run.config.split.shares, "release": run.config.release, "public_rows": run.public_rows}
     make = datasets.split if run.config.release else datasets.cached_split
-    return make(run.dataset, rng=streams.split, **given)
+    split = make(run.dataset, rng=streams.split, **given)
+    return with_features(split, run.setting, run.config.features.directions, streams.features)
 
 
 def _student_fit(run: Prepared, split: Split, streams: Streams) -> Callable[[Answers], Any]:
@@ -356,13 +359,14 @@ def _student_fit(run: Prepared, split: Split, streams: Streams) -> Callable[[Ans
     s, seed = run.config.student, int(streams.student.integers(2**31))
     return lambda answers: students.fit_student(
         split.public,
-        answers,
+        replace(answers, part_size=run.sizes.n_private // max(run.n_teachers, 1)),
         estimator=s.estimator,
         params=s.params,
         unanswered=s.unanswered,
         rng=streams.student,
         n_classes=run.dataset.n_classes,
         seed=seed,
+        mapped=run.setting.student_mapped,
     )
 
 

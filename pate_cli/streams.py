@@ -22,6 +22,7 @@ class Streams:
     queries: np.random.Generator
     student: np.random.Generator
     noise: np.random.SeedSequence
+    features: np.random.Generator  # landmarks among public points
 
     @classmethod
     def of(cls, seed: int, repeat: int) -> Streams:
@@ -35,6 +36,6 @@ class Streams:
 
     @classmethod
     def _from(cls, root: np.random.SeedSequence) -> Streams:
-        *data, noise = root.spawn(5)
+        *data, noise, features = root.spawn(6)
         split, teachers_, order, student = (np.random.default_rng(child) for child in data)
-        return cls(split, teachers_, order, student, noise)
+        return cls(split, teachers_, order, student, noise, np.random.default_rng(features))

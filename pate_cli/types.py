@@ -7,7 +7,8 @@ Private values (`PrivateRecords`, `Holdout`, `Votes`, `Private`) and public ones
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -142,21 +143,50 @@ class _Private:
         return f"<{type(self).__name__}: private>"
 
 
-class _WithinBounds:
-    """Base of values whose features X are within the bounds of learners, so that one fails for no other."""
+class _Records:
+    """Base of records X, of which a map made from public points may make features."""
+
+    X: Any
+    features: Any
+
+    def seen(self, mapped: bool) -> Any:
+        """Return the same, as a learner sees it: features in place of X if `mapped`, where there is a map."""
+        return self._mapped if mapped and self.features is not None else self
+
+    @cached_property
+    def _mapped(self) -> Any:
+        X = self.X
+        values = MappedRows(X, self.features) if hasattr(X, "shards") else self.features.values(X)
+        return replace(self, X=values, features=None)  # type: ignore[type-var]
+
+
+class _WithinBounds(_Records):
+    """Base of records within the bounds of learners, so that one record makes a learner fail for no other."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", within_bounds(vars(self)["X"]))
 
 
+class MappedRows:
+    """Features of records that are read when they are asked for, as shards are."""
+
+    def __init__(self, X: Any, features: Any) -> None:
+        self.shards, self._X, self._features = X.shards, X, features
+        self.shape = (X.shape[0], features.values(X[:1]).shape[1])
+
+    def __getitem__(self, rows: Any) -> Any:
+        return without_tiny(self._features.values(self._X[rows]))
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class PrivateRecords(_Private):
+class PrivateRecords(_Records, _Private):
     """The private split. PRIVATE; the numbers of records and of units are public by assumption."""
 
     X: Any  # ndarray or csr_matrix of shape (n_private, d)
     y: IntArray  # class codes, shape (n_private,)
     units: IntArray | None = None  # person of each record, ascending from 0 without gaps
     blocks: IntArray | None = None  # sizes of runs of records, as of files; no teacher's part crosses two
+    features: Any = None  # map from X to features, made from public points, or None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", without_tiny(self.X))  # on which a learner might not end
@@ -181,7 +211,7 @@ class PrivateRecords(_Private):
         counts = np.bincount(self.units)
         drawn = np.floor(rng.random(len(counts)) * counts).astype(np.int64)
         rows = np.cumsum(counts) - counts + drawn
-        return PrivateRecords(self.X[rows], self.y[rows])
+        return PrivateRecords(self.X[rows], self.y[rows], features=self.features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +220,7 @@ class PublicPoints(_WithinBounds):
 
     X: Any = field(repr=False)  # ndarray or csr_matrix of shape (m, d)
     rows: IntArray | None = field(default=None, repr=False)  # number of each point in the dataset, from 0
+    features: Any = field(default=None, repr=False)  # map from X to features that these points made, or None
 
     @property
     def n_points(self) -> int:
@@ -203,6 +234,7 @@ class Holdout(_WithinBounds, _Private):
 
     X: Any  # ndarray or csr_matrix of shape (n, d)
     y: IntArray  # class codes, shape (n,)
+    features: Any = None  # map from X to features, made from public points, or None
 
 
 @dataclass(frozen=True)
@@ -275,6 +307,8 @@ class Answers:
     labels: IntArray  # class codes or `UNANSWERED`, shape (q,)
     noisy_counts: FloatArray | None = field(default=None, repr=False)  # shape (q, C)
     n_teachers: int | None = None  # K, public; None where there were no teachers
+    noise: float | None = None  # standard deviation of the noise on a count, in votes
+    part_size: int | None = None  # records of a teacher at least, public
     n_chosen: int | None = None  # queries after which an active learner stopped by itself, if it did
 
     @property
@@ -313,6 +347,9 @@ class Setting:
     teacher: tuple[str, Mapping[str, Any]]  # learner and parameters, for `pate_cli.learners.make_learner`
     student: tuple[str, Mapping[str, Any]]  # likewise, for `pate_cli.students.fit_student`
     unanswered: Unanswered
+    features: str = "auto"  # map that public points make, as `pate_cli.features.fit` takes it
+    teacher_mapped: bool = False  # whether teachers see mapped records
+    student_mapped: bool = False  # whether students and queries see mapped points
     classes: tuple[str, ...] = ()  # labels, of the codes in order; empty where there are no data
 
 

@@ -18,7 +18,7 @@ import pytest
 import scipy.sparse as sp
 from doors import Recorder
 
-from pate_cli import mechanisms, teachers
+from pate_cli import features, mechanisms, teachers
 from pate_cli.errors import InputError
 from pate_cli.learners import make_learner
 from pate_cli.mechanisms.agnostic import relabel as relabelling
@@ -49,11 +49,12 @@ class Form:
     sparse: bool = False
     persons: bool = False
     n_features: int = 2
+    mapped: bool = False  # teachers and students see features made from public points
 
     def __str__(self) -> str:
         kinds = [f"{key}={value}"[:40] for key, value in self.options]
         kinds += [f"{self.n_classes} classes"] * (self.n_classes > 2)
-        kinds += [kind for kind in ("exact", "sparse", "persons") if getattr(self, kind)]
+        kinds += [kind for kind in ("exact", "sparse", "persons", "mapped") if getattr(self, kind)]
         return ", ".join([self.name, *kinds])
 
     @property
@@ -70,7 +71,9 @@ class Form:
     def setting(self) -> Setting:
         learner, eps = ("tree" if self.sparse else "logistic", {}), 2.0 if self.exact else 24.0
         sizes = (6, self.n_features, self.n_classes, K)
-        return Setting(eps, DELTA, N, M, *sizes, self.sparse, learner, learner, "drop")
+        setting = Setting(eps, DELTA, N, M, *sizes, self.sparse, learner, learner, "drop")
+        features = {"features": "kernel", "teacher_mapped": True, "student_mapped": True}
+        return replace(setting, **features) if self.mapped else setting
 
     def plan(self) -> mechanisms.Mechanism:
         """Calibrate: anew in each check, as a bug may be in that."""
@@ -81,8 +84,18 @@ class Form:
         return sp.csr_matrix(X) if self.sparse else X
 
     @functools.cached_property
+    def map(self) -> Any:
+        if not self.mapped:
+            return None
+        return features.fit("kernel", self._public, np.random.default_rng(5), 5)
+
+    @functools.cached_property
+    def _public(self) -> Any:
+        return self._features(np.random.default_rng(3).normal(size=(M, self.n_features)))
+
+    @functools.cached_property
     def public(self) -> PublicPoints:
-        return PublicPoints(self._features(np.random.default_rng(3).normal(size=(M, self.n_features))))
+        return PublicPoints(self._public, features=self.map)
 
     def records(self, torn: bool = False, other: bool = False) -> PrivateRecords:
         """Make private records, with labels of one rule or drawn at random; or another set altogether."""
@@ -95,7 +108,7 @@ class Form:
             y = rng.integers(0, self.n_classes, len(y))
         if other:
             X, y = 5.0 + 3.0 * X, (y + 1) % self.n_classes
-        return PrivateRecords(self._features(X), y, units)
+        return PrivateRecords(self._features(X), y, units, features=self.map)
 
     def neighbours(self, records: PrivateRecords, extreme: bool = False) -> list[PrivateRecords]:
         """Replace one record, or all of one person by more of them, in turn.
@@ -120,14 +133,15 @@ class Form:
         y = np.concatenate([y[:first], np.full(times, label), y[last:]])
         if units is not None:
             units = np.concatenate([units[:first], np.full(times, one), units[last:]])
-        return PrivateRecords(self._features(X), y, units)
+        return PrivateRecords(self._features(X), y, units, features=self.map)
 
     def votes(self, records: PrivateRecords) -> Votes:
         """Train the teachers of the configuration, as the pipeline does, and let them vote."""
         learner = make_learner(*self.setting.teacher, seed=None, n_classes=self.n_classes)
         rng = np.random.default_rng(1)
         given = {"learner": learner, "rng": rng, "n_classes": self.n_classes, "strict": False}
-        return teachers.train(records, n_teachers=K, **given).votes_and_failures(self.public.X)[0]
+        points, seen = (side.seen(self.mapped) for side in (self.public, records))
+        return teachers.train(seen, n_teachers=K, **given).votes_and_failures(points.X)[0]
 
 
 OURS = [
@@ -181,6 +195,8 @@ def _forms() -> list[Form]:
         kinds = list(product([False, True][: 1 + exact], [False, True], [False, True][: 1 + persons]))
         if options != QUICK.get(name, {}):
             kinds = [kinds[0], kinds[-1]]
+        else:
+            forms.append(replace(form, mapped=True))
         for release, sparse, of_persons in kinds:
             n_classes = 3 if sparse and three else 2
             forms.append(replace(form, exact=release, n_classes=n_classes, sparse=sparse, persons=of_persons))

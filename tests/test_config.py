@@ -14,7 +14,8 @@ from pate_cli.mechanisms import active, names, svt
 
 RAW: dict[str, Any] = {
     "dataset": {"name": "csv", "path": "a.csv", "target": "y", "sep": ","},
-    "teacher": {"estimator": "logistic", "params": {"C": 2}, "size": 20, "count": None},
+    "features": {"name": "auto", "directions": "auto"},
+    "teacher": {"estimator": "logistic", "params": {"C": 2}, "size": 20, "count": None, "features": "auto"},
     "student": {"estimator": "tree", "params": {}, "unanswered": "drop"},
     "mechanism": {"name": "svt", "calibration": "tight", "cutoff": "auto"},
     "compute": {"name": "local", "workers": None},

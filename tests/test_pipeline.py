@@ -132,7 +132,8 @@ def test_several_classes_end_to_end(tmp_path):
 
 def test_rows_share_a_split_only_where_all_that_it_depends_on_is_the_same():
     """Mechanisms in turn at one repeat; another repeat, seed, share or record makes another split."""
-    few, streams = ["dataset.n_records=2000", "split.public=40"], pipeline.Streams.of
+    few = ["dataset.n_records=2000", "split.public=40", "features=none"]
+    streams = pipeline.Streams.of
     run, other = (_prepare(*few, f"mechanism={name}", "eps=2") for name in ("gaussian", "svt"))
     first = pipeline.split_of(run, streams(0, 0))
     assert pipeline.split_of(other, streams(0, 0)) is first
@@ -140,7 +141,7 @@ def test_rows_share_a_split_only_where_all_that_it_depends_on_is_the_same():
     assert np.array_equal(first.private.X, fresh.private.X)
     assert np.array_equal(first.public.rows, fresh.public.rows)
     changed = dataclasses.replace(run, dataset=dataclasses.replace(run.dataset, y=1 - run.dataset.y))
-    fewer = _prepare(few[0], "split.public=41")
+    fewer = _prepare(few[0], "split.public=41", few[2])
     for one, of in ((run, (0, 1)), (run, (1, 0)), (fewer, (0, 0)), (changed, (0, 0))):
         first = pipeline.split_of(run, streams(0, 0))
         assert pipeline.split_of(one, streams(*of)) is not first

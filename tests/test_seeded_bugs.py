@@ -58,7 +58,7 @@ def caught(argv, capsys):
 # -- a table of bugs --------------------------------------------------------------------------
 
 door, svt_at_work, noisy = "privacy.door", "privacy.above_threshold", "mechanisms.direct.noisy_gd"
-descent, best = "mechanisms.direct.clipped_gradients", "mechanisms.direct.best"
+descent, kernel = "mechanisms.direct.clipped_gradients", "features.kernel"
 perturbed, agnostic = "mechanisms.direct.output_perturbation", "mechanisms.agnostic"
 plug_in = "tests.noisy_histograms"
 boosted, calibrated = "mechanisms.scores.score_boosting", "mechanisms.scores.student"
@@ -111,6 +111,9 @@ BUGS = [
     ("a person's records dealt to several teachers", moved, Form("gaussian", persons=True),
      "teachers.training:deal", "if private.units is None:",
      "parts = partition(private.n_records, n_teachers, rng)\n    if True:"),
+    ("features of all records 0 where one is far", moved, Form("gaussian", mapped=True),
+     f"{kernel}:KernelFeatures.values", "self.apply(X)[:, :-1].astype(np.float64)",
+     "self.apply(X)[:, :-1].astype(np.float64) * (abs(X).max() < 100)"),
     # gnmax
     ("check passed by exact counts", replayed, Form("gnmax", checked),
      "mechanisms.gnmax:GnmaxSession._agreed", "np.asarray(noisy >=", "np.asarray(largest >="),
@@ -191,20 +194,20 @@ BUGS = [
      f"{descent}:ClippedGradients._shrink",
      "np.minimum(self._longest / np.maximum(sizes, 1e-300), 1.0)", "np.ones_like(sizes)"),
     ("a person's gradients clipped one by one", moved, Form("noisy_gd", n_steps, persons=True),
-     f"{noisy}:NoisyGradientPlan.fit", "private.units,", "None,"),
+     f"{noisy}:NoisyGradientDescent.fit", "private.units,", "None,"),
     ("features scaled by private records", replayed, Form("noisy_gd", n_steps),
-     f"{noisy}:NoisyGradientPlan.release", "Scaling.of(public.X)", "Scaling.of(private.records.X)"),
+     f"{noisy}:NoisyGradientDescent.fit", "self._space(public.X, rng)", "self._space(private.X, rng)"),
     ("records not clipped", moved, Form("output_perturbation"),
      f"{perturbed}:OutputPlan.weights", "Z = clip_rows(Z)", "pass"),
     ("cuts of bins moved by a private mean", replayed, Form("best", ten),
-     f"{best}:BestPlan.fit", "self._features(public.X, rng)",
-     "self._features(public.X + private.X.mean(), rng)"),
+     f"{noisy}:NoisyGradientDescent.fit", "self._space(public.X, rng)",
+     "self._space(public.X + private.X.mean(), rng)"),
     ("a step down the exact gradient", replayed, Form("best", ten),
-     f"{best}:noisy_descent", "move(noisy)", "move(total)"),
+     f"{noisy}:noisy_descent", "move(noisy)", "move(total)"),
     ("noise of one step for each of ten", paid, Form("best", ten),
-     f"{best}:BestPlan.sigma_for", "self.steps_for(dimension)", "1"),
+     f"{noisy}:NoisyGradientDescent.sigma_for", "self.steps_for(dimension)", "1"),
     ("a person's gradients of `best` clipped one by one", moved, Form("best", ten, persons=True),
-     f"{best}:BestPlan.fit", "private.units,", "None,"),
+     f"{noisy}:NoisyGradientDescent.fit", "private.units,", "None,"),
     ("three classes with the sensitivity of one", paid, Form("output_perturbation", n_classes=3),
      f"{perturbed}:OutputPlan.weights", "self.sensitivity * math.sqrt(len(exact))", "self.sensitivity"),
     # score_boosting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,7 @@ _MAPPING = Made(lambda given: dict(given or {}), "keys and values")
 _RECIPE = {
     **dict.fromkeys(("title", "source", "shows"), _TEXT),
     "kind": OneOf(("runs", "study")),
+    "settings": _LIST,
     "rows": _LIST,
     "quick": Made(lambda given: given or [], "overrides, or parameters of the study"),
     "repeats": Whole(1),
@@ -119,7 +120,9 @@ def read_recipe(directory: Path) -> Recipe:
     path = directory / FILE
     try:
         given = _read(_load(path), _RECIPE, {"repeats": Recipe.repeats, "margin": Recipe.margin})
+        settings = tuple(map(str, given.pop("settings")))
         rows = [row for index, one in enumerate(given.pop("rows")) for row in _rows(one, f"rows[{index}]")]
+        rows = [replace(row, overrides=settings + row.overrides) for row in rows]
         if given["kind"] == "runs" and not rows:
             raise InputError("rows: missing; a recipe of kind runs needs it")
         if given["kind"] == "study" and not (directory / STUDY).is_file():

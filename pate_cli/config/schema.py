@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from pate_cli import mechanisms
+from pate_cli import features, mechanisms
 from pate_cli.checks import (
     Check,
     Flag,
@@ -35,6 +35,7 @@ from pate_cli.errors import ConfigError
 __all__ = [
     "ComputeConfig",
     "DatasetConfig",
+    "FeaturesConfig",
     "Made",
     "MechanismConfig",
     "RunConfig",
@@ -115,11 +116,23 @@ class DatasetConfig:
     options: dict[str, Any]
 
 
+_SEES = Made(Or("auto", Flag()).take, "auto, true or false")
+
+
+@dataclass(frozen=True)
+class FeaturesConfig:
+    """`features`: the map that public points make, and how many features it gives at most."""
+
+    name: str = option(None, Text())
+    directions: int | None = option("auto", Or("auto", Whole(1)))
+
+
 @dataclass(frozen=True)
 class TeacherConfig:
     """`teacher`: the learner, and records a teacher (`size`) or teachers (`count`, which wins).
 
-    `auto_count` says that the number is to be chosen from public numbers (`teacher.count=auto`).
+    `auto_count` says that the number is to be chosen from public numbers: neither is given, or
+    `teacher.count=auto`. `features` says whether it sees the features of the map; None for the rule.
     """
 
     estimator: str = option(None, Text())
@@ -127,6 +140,7 @@ class TeacherConfig:
     size: int | None = option(None, Or("null", Whole(1)))
     count: int | None = option(None, Or("null", Or("auto", Whole(1), gives="auto")))
     auto_count: bool = False
+    features: bool | None = option("auto", _SEES)
 
 
 @dataclass(frozen=True)
@@ -136,6 +150,7 @@ class StudentConfig:
     estimator: str = option(None, Text())
     params: dict[str, Any] = option(None, _params("student"))
     unanswered: Literal["drop", "random"] = option(None, OneOf(("drop", "random")))
+    features: bool | None = option("auto", _SEES)
 
 
 @dataclass(frozen=True)
@@ -195,6 +210,7 @@ class RunConfig:
     """Checked configuration of a run."""
 
     dataset: DatasetConfig
+    features: FeaturesConfig
     teacher: TeacherConfig
     student: StudentConfig
     mechanism: MechanismConfig
@@ -226,6 +242,7 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
     options = {key: value for key, value in dataset.items() if key != "name" and value != "???"}
     config = RunConfig(
         dataset=DatasetConfig(take("dataset.name", dataset.get("name"), Text()), options),
+        features=_features(_group(raw, "features")),
         teacher=_teacher(_group(raw, "teacher")),
         student=read_options(StudentConfig, _group(raw, "student"), "student."),
         mechanism=_mechanism(_group(raw, "mechanism")),
@@ -254,12 +271,17 @@ def _check_release(config: RunConfig) -> None:
             raise ConfigError(key, value, f"{accepted} with release=true{why}")
 
 
+def _features(group: Mapping[str, Any]) -> FeaturesConfig:
+    config = read_options(FeaturesConfig, group, "features.")
+    if config.name != "auto":
+        features.check(config.name)
+    return config
+
+
 def _teacher(group: Mapping[str, Any]) -> TeacherConfig:
     known("teacher.", group, option_names(TeacherConfig))
     values = read_values(TeacherConfig, group, "teacher.")
-    if values["size"] is None and values["count"] is None:
-        raise ConfigError("teacher.size", None, f"{Whole(1).describe()}, or null with teacher.count")
-    auto = values["count"] == "auto"
+    auto = values["count"] == "auto" or (values["size"] is None and values["count"] is None)
     return TeacherConfig(**values | {"count": None if auto else values["count"], "auto_count": auto})
 
 

@@ -9,11 +9,12 @@ from pate_cli.learners.registry import (
     TWO_CLASSES,
     check_learner,
     dense_remarks,
+    is_linear,
     make_learner,
     passed_on,
     row_by_row,
     try_out,
 )
 
-__all__ = ["BUILT_IN", "TWO_CLASSES", "by_code", "check_learner", "dense_remarks", "limit_to"]
+__all__ = ["BUILT_IN", "TWO_CLASSES", "by_code", "check_learner", "dense_remarks", "is_linear", "limit_to"]
 __all__ += ["make_learner", "passed_on", "row_by_row", "try_out"]

@@ -15,7 +15,8 @@ import numpy as np
 from pate_cli.errors import ConfigError, did_you_mean
 from pate_cli.learners.class_params import limit_to
 
-__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "make_learner", "passed_on"]
+__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "is_linear", "make_learner"]
+__all__ += ["passed_on"]
 __all__ += ["row_by_row", "try_out"]
 
 _PATHS = {
@@ -40,6 +41,9 @@ _FAR = 0.6
 _NEAR = 0.82
 """Likeness from which a name is a misspelt parameter, of a class that takes others, too: above that of
 `colsample_bynode` and `colsample_bytree` of lightgbm."""
+
+_LINEAR = ("LinearSVC", "SgdLogistic", "LinearDiscriminantAnalysis")
+"""Names of linear classifiers outside of `sklearn.linear_model`."""
 
 _TRIED: set[str] = set()  # passed `try_out` in this process: the rows of a sweep have the same learners
 
@@ -110,6 +114,15 @@ def passed_on(estimator: Any, params: Mapping[str, Any], params_key: str) -> tup
     return tuple(f"{params_key}.{name}: {unknown}{did_you_mean(name, there)}" for name in others)
 
 
+def is_linear(learner: Any) -> bool:
+    """Whether a classifier is linear in its columns, by its type; of a pipeline, its last step."""
+    while hasattr(learner, "steps") or type(learner).__name__ == "DenseInput":
+        learner = learner.steps[-1][1] if hasattr(learner, "steps") else learner.estimator
+    kind = type(learner)
+    linear = kind.__module__.startswith("sklearn.linear_model.") or kind.__name__ in _LINEAR
+    return linear or (kind.__name__ == "LibsvmClassifier" and learner.kernel == "linear")
+
+
 def check_learner(
     estimator: Any,
     params: Mapping[str, Any],
@@ -134,6 +147,9 @@ def row_by_row(model: Any) -> bool:
     from sklearn.tree import DecisionTreeClassifier
 
     kind = type(model)
+    if kind.__name__ == "MappedClassifier" and kind.__module__.startswith("pate_cli."):
+        ours = type(model.features).__module__.startswith("pate_cli.")
+        return ours and row_by_row(model.classifier)
     if kind.__module__.startswith("pate_cli."):  # a subclass of others may differ
         return bool(getattr(model, "row_by_row", False))
     trees = (DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier)

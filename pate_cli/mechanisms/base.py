@@ -111,6 +111,11 @@ class Mechanism(ABC):
         """Number of teachers; by default none."""
         return 0
 
+    @property
+    def sees_features(self) -> bool:
+        """Whether its public points may be features in place of their own columns."""
+        return True
+
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Public numbers, for `result.json`."""
@@ -265,6 +270,16 @@ class VoteMechanism(Mechanism):
         """Start one run, or several side by side."""
 
     @property
+    def sees_features(self) -> bool:
+        """As its strategy says."""
+        return getattr(self.strategy, "sees_features", True)
+
+    @property
+    def count_noise(self) -> float | None:
+        """Standard deviation of the noise on released counts, in votes; None where none are released."""
+        return None
+
+    @property
     def teachers_to_attack(self) -> int:
         """Fewest teachers for all votes of `attacks`."""
         return 4  # enough for all of `on_counts`
@@ -280,7 +295,7 @@ class VoteMechanism(Mechanism):
         session = self.session(door)
         stream = Stream(public, passive_order(public.n_points, rng), self.n_classes, self.budget)
         answers, model = self.strategy.ask(stream, _Oracle(session, private.votes()), rng)
-        answers = replace(answers, n_teachers=self.n_teachers)
+        answers = replace(answers, n_teachers=self.n_teachers, noise=self.count_noise)
         return Released(model, answers, session.spent(), session.not_private())
 
 

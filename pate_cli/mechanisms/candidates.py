@@ -112,13 +112,14 @@ def _votes(s: Setting, kept: PrivateRecords, public: PublicPoints, rng: np.rando
     They are constant where they fail, all of them too: an error would tell of records, and lose what is paid.
     """
     groups = train_groups(
-        kept,
+        kept.seen(s.teacher_mapped),
         n_teachers=s.n_teachers,
         learner=make_teacher(s),
         rng=np.random.default_rng(int(rng.integers(2**63))),
         n_classes=s.n_classes,
     )
-    counts = [group.votes_and_failures(public.X)[0].counts for group in groups]
+    points = public.seen(s.teacher_mapped).X
+    counts = [group.votes_and_failures(points)[0].counts for group in groups]
     return Votes(np.sum(counts, axis=0), s.n_teachers)
 
 

@@ -92,6 +92,11 @@ class Gaussian(VoteMechanism):
         return PrivacyLoss(self.eps, self.delta, f"{proof} of {self.ell} queries", mu=mu)
 
     @property
+    def count_noise(self) -> float:
+        """Standard deviation of the noise on a count; see `VoteMechanism`."""
+        return self.sigma
+
+    @property
     def _profile(self) -> str:
         return "exact Gaussian profile" if self.unit is None else "integer Gaussian profile"
 

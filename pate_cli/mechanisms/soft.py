@@ -140,9 +140,9 @@ class SoftPlan(Mechanism):
         """Train teachers, ask for the score of every public point, fit the student on the scores."""
         s = self.setting
         ensemble = teaching.train_teachers(s, private.records, rng)
-        order = rng.permutation(public.n_points)
+        order, points = rng.permutation(public.n_points), public.seen(s.teacher_mapped).X
         session = SoftSession(self.tests, door)
-        released = session.answer_all(score_bins(ensemble.teachers, public.X[order], self.n_bins))
+        released = session.answer_all(score_bins(ensemble.teachers, points[order], self.n_bins))
         asked = order[: len(released)]
         scores = np.array([np.nan if score is None else score for score in released])
         labels = np.where(np.isnan(scores), UNANSWERED, scores >= 0.5).astype(np.int64)

@@ -173,12 +173,14 @@ class PrivateCutoffPlan(Mechanism):
         records, s = private.records, self.setting
         dealt = rng.permutation(records.n_records)
         back, rest = dealt[: self.n_holdout], dealt[self.n_holdout :]
-        ensemble = teaching.train_teachers(s, PrivateRecords(records.X[rest], records.y[rest]), rng)
+        ensemble = teaching.train_teachers(
+            s, PrivateRecords(records.X[rest], records.y[rest], features=records.features), rng
+        )
         for_estimate, for_labels = door.spawn(2)
-        error = 1 - ensemble.accuracy(records.X[back], records.y[back])
+        error = 1 - ensemble.accuracy(records.seen(s.teacher_mapped).X[back], records.y[back])
         labelling = self.labelling(float(self.estimate(error, for_estimate)[0]))
-        teachers = Private(records, lambda: ensemble.votes(public.X))
-        labelled = labelling.release(teachers, public, for_labels, rng)
+        teachers = Private(records, lambda: ensemble.votes(public.seen(s.teacher_mapped).X))
+        labelled = labelling.release(teachers, public.seen(s.student_mapped), for_labels, rng)
         model = teaching.fit_student(s, public, labelled.answers, rng)
         return Released(model, labelled.answers, self._spent(labelled.spent))
 

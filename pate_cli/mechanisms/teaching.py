@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pate_cli import learners, students, teachers
+from pate_cli import features, learners, students, teachers
+from pate_cli.features.kernel import MOST_DIRECTIONS
 from pate_cli.privacy.gaussian import mu_of
-from pate_cli.types import Answers, FloatArray, PrivateRecords, PublicPoints, Setting, Unanswered
+from pate_cli.types import Answers, FloatArray, PrivateRecords, PublicPoints, Setting, Split, Unanswered
 
-__all__ = ["auto_count", "fit_student", "make_teacher", "train_groups", "train_teachers"]
+__all__ = [
+    "auto_count",
+    "fit_student",
+    "in_codes",
+    "make_teacher",
+    "sees_features",
+    "train_groups",
+    "train_teachers",
+]
 
-_RATIO = 0.45
+_RATIO = 0.8
 _FEWEST = 10
 _FEWEST_RECORDS_A_CLASS = 5
 
@@ -26,9 +36,9 @@ def make_teacher(setting: Setting) -> Any:
 
 
 def train_teachers(setting: Setting, records: PrivateRecords, rng: np.random.Generator) -> teachers.Ensemble:
-    """Train K teachers on disjoint parts of the records. PRIVATE."""
+    """Train K teachers on disjoint parts of the records, as they see them. PRIVATE."""
     return teachers.train(
-        records,
+        records.seen(setting.teacher_mapped),
         n_teachers=setting.n_teachers,
         learner=make_teacher(setting),
         rng=rng,
@@ -74,29 +84,63 @@ def fit_student(
         rng=rng,
         n_classes=setting.n_classes,
         seed=int(rng.integers(2**31)),
+        mapped=setting.student_mapped,
         weights=weights,
     )
 
 
-def auto_count(
-    n_private: int, n_queries: int, n_features: int, n_classes: int, eps: float, delta: float
-) -> int:
+def in_codes(learner: Any, key: str, classes: Sequence[str]) -> Any:
+    """Teacher or student with codes in place of the labels that its parameters name."""
+    estimator, params = learners.by_code(learner.estimator, learner.params, classes, f"{key}.params")
+    return replace(learner, estimator=estimator, params=params)
+
+
+def with_features(split: Split, setting: Setting, most: int | None, rng: np.random.Generator) -> Split:
+    """Give a split the map that its public points make, where teachers or students see features.
+
+    There are at most so many features; by default as many as a teacher has records, from which it cannot
+    learn about more, or as the kernel has where teachers see their own columns.
+    """
+    s = setting
+    if not (s.teacher_mapped or s.student_mapped):
+        return split
+    of_teachers = s.n_private // s.n_teachers if s.teacher_mapped else MOST_DIRECTIONS
+    most = min(most or of_teachers, MOST_DIRECTIONS)
+    made = features.fit(s.features, split.public.X, rng, most)
+    parts = {name: replace(getattr(split, name), features=made) for name in ("private", "public", "test")}
+    return replace(split, **parts)
+
+
+def sees_features(learner: Any, mapped: str, n_classes: int) -> bool:
+    """Whether a teacher or student sees features: as its configuration says, else if it is linear."""
+    if mapped == "none" or learner.features is not None:
+        return mapped != "none" and bool(learner.features)
+    if learner.estimator in students.LINEAR:
+        return True
+    made = learners.make_learner(learner.estimator, learner.params, seed=None, n_classes=n_classes)
+    return learners.is_linear(made)
+
+
+def auto_count(n_private: int, n_classes: int, eps: float, delta: float) -> int:
     """Number of teachers K in [1, n] from public numbers alone, so it costs no privacy: `teacher.count=auto`.
 
-    With s = n/K records a teacher there are two errors to balance. *Weak teachers*: the mean vote is off by
-    about ``d C/(2 s)``, as a fit of d coefficients (columns before encoding) on s records is. *Noise*: sigma
-    is ``sqrt(m)/mu`` at mu-GDP for m queries, so a share of the votes has noise ``sqrt(m) s/(mu n)``. A
-    student that smooths over ``r = min(d, m)`` directions keeps ``sqrt(r) s/(mu n)`` of it. Their sum is
-    smallest where ``s^2`` is in proportion to ``sqrt(r) (C/2) mu n``; the factor, 0.45^2, is measured, and
-    the curve is flat there. At least 5 records a class and teacher, and 10 teachers where there are records
-    for them. The rule is for noisy counts; the sparse vector technique may refuse it, with the number that
-    would do.
+    With s = n/K records a teacher there are two errors to balance. *Weak teachers*: a fit of s records is off
+    by about r/s, with r the directions that matter, and so is the mean vote. *Noise*: on the votes of m
+    queries at mu-GDP it is ``2 sqrt(m) s/(mu n)`` of them, of which a student that knows the r directions
+    keeps ``2 sqrt(r) s/(mu n)``. Their sum is least at ``s^2 = sqrt(r) mu n/2``, so s is in proportion to
+    ``sqrt(mu n)``; the factor, .8, is measured (`benchmarks/ablation.py`), and the curve is flat there. At
+    least 5 records a class and teacher, and 10 teachers where there are records for them. Hard labels lose
+    what a student that knows the noise gets back, but no more than a few points. The sparse vector technique
+    may refuse so few teachers, with the number that would do.
+
+    Examples
+    --------
+    >>> [auto_count(6_499, 2, eps, 1 / 6_499) for eps in (0.5, 1, 2, math.inf)]
+    [239, 176, 130, 10]
     """
-    most = max(1, min(n_private // (_FEWEST_RECORDS_A_CLASS * n_classes), n_private))
+    most = max(1, n_private // (_FEWEST_RECORDS_A_CLASS * n_classes))
     fewest = min(_FEWEST, most)
     if math.isinf(eps):
         return fewest
-    mu = mu_of(eps, delta)
-    directions = max(1, min(n_features, n_queries))
-    size = _RATIO * math.sqrt(math.sqrt(directions) * n_classes / 2 * mu * n_private)
+    size = _RATIO * math.sqrt(mu_of(eps, delta) * n_private)
     return min(most, max(fewest, int(n_private / size)))

@@ -339,7 +339,7 @@ def _held_out(
 
     def of(rows: Any) -> PrivateRecords:
         units = None if records.units is None else np.unique(records.units[rows], return_inverse=True)[1]
-        return PrivateRecords(records.X[rows], records.y[rows], units)
+        return PrivateRecords(records.X[rows], records.y[rows], units, features=records.features)
 
     others = ~mine
     return of(mine).one_each(rng), of(others)

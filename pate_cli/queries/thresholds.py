@@ -77,6 +77,7 @@ class Disagreement:
     theta: float  # disagreement coefficient, at least 1
     failure: float  # gamma, in (0, 1)
     best_error: float  # Err*, in [0, 1)
+    sees_features = False  # its hypotheses are of one column, as it stands
 
     def ask(
         self, stream: Stream, oracle: Oracle, rng: np.random.Generator

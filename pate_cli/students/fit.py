@@ -8,17 +8,22 @@ from typing import Any
 import numpy as np
 
 from pate_cli.errors import ConfigError
+from pate_cli.features.classifiers import MappedClassifier
 from pate_cli.learners import BUILT_IN, limit_to, make_learner, try_out
 from pate_cli.types import UNANSWERED, Answers, FloatArray, IntArray, PublicPoints, Unanswered
 
 __all__ = ["STUDENTS", "check_student", "fit_student", "make_student"]
 
-STUDENTS = (*BUILT_IN, "voting", "soft_targets")
+STUDENTS = (*BUILT_IN, "kernel", "voting", "soft_targets")
 """Names of the built-in students."""
+
+LINEAR = ("kernel", "voting", "soft_targets")
+"""Students that are linear, or whose base is by default: they see features where there is a map."""
 
 _PARAMS = {
     "voting": ("base", "base_params", "learning_rate", "n_estimators"),
     "soft_targets": ("base", "base_params"),
+    "kernel": (),
 }
 _BASE = "logistic"
 _KEYS = {"name_key": "student.estimator", "params_key": "student.params"}
@@ -35,11 +40,14 @@ def fit_student(
     rng: np.random.Generator,
     n_classes: int,
     seed: int | None,
+    mapped: bool = False,
     weights: FloatArray | None = None,
 ) -> Any:
     """Fit a student on the points of `answers.asked` that are answered; it predicts class codes.
 
-    `estimator` is a learner of `pate_cli.learners` with its `params`, or one of two students. `voting` is a
+    `estimator` is a learner of `pate_cli.learners` with its `params`, or one of three students. `kernel` is a
+    Gaussian process, which learns from noisy counts, and knows their noise, where the mechanism releases
+    them (see `KernelStudent`). `voting` is a
     vote over one class of learners by AdaBoost (LZCW21 Theorem 20: the student is improper); its parameters
     are `base` (a learner, default logistic), `base_params`, `n_estimators` (default 50) and `learning_rate`
     (default 1). `soft_targets`, with `base` and `base_params`, learns from noisy shares of the votes where
@@ -48,9 +56,33 @@ def fit_student(
     Unanswered points are dropped, or labelled by `rng` uniformly at random (LZCW21 Algorithm 3, line 4).
     `seed` is the learner's `random_state`; `weights`, shape (q,), are those of answers that are all answered.
     Labels of one class give a constant, no labels the constant 0. ConfigError if the learner cannot learn.
+    With `mapped` it learns from the features of the points, and maps the records that it predicts.
     """
+    seen = points.seen(mapped)
+    student = _fitted(seen.X, answers, estimator, params, unanswered, rng, n_classes, seed, weights)
+    return student if seen is points else MappedClassifier(points.features, student)
+
+
+def _fitted(
+    X: Any,
+    answers: Answers,
+    estimator: str,
+    params: Mapping[str, Any],
+    unanswered: Unanswered,
+    rng: np.random.Generator,
+    n_classes: int,
+    seed: int | None,
+    weights: FloatArray | None,
+) -> Any:
+    """Fit a student on rows of X; see `fit_student`."""
     from pate_cli.learners.constant import ConstantClassifier
 
+    counts, n_teachers = answers.noisy_counts, answers.n_teachers
+    if estimator == "kernel" and counts is not None and n_teachers and min(counts.shape) > 1:
+        student = make_student(estimator, params, seed=seed, n_classes=n_classes)
+        student.part_size = answers.part_size
+        noise = (answers.noise or 0.0) / n_teachers
+        return student.fit_shares(X[answers.asked], counts / n_teachers, noise=noise)
     if estimator == "soft_targets" and answers.noisy_counts is not None and answers.n_teachers is not None:
         rows, labels, weights = _soft_targets(answers.asked, answers.noisy_counts / answers.n_teachers)
     else:
@@ -58,11 +90,13 @@ def fit_student(
     classes = np.unique(labels)
     if len(classes) < 2:
         constant = int(classes[0]) if len(classes) else 0
-        return ConstantClassifier(constant).fit(points.X[rows])
+        return ConstantClassifier(constant).fit(X[rows])
     student = make_student(estimator, params, seed=seed, n_classes=n_classes)
     if len(classes) < n_classes:
         student = limit_to(student, {code: code for code in classes.tolist()}, n_classes)
-    X = points.X[rows]
+    if estimator == "kernel":
+        student.part_size = answers.part_size
+    X = X[rows]
     try:
         student.fit(X, labels, **({} if weights is None else {"sample_weight": weights}))
         student.predict(X[:1])  # some complain only here, as nearest neighbours with too few of them
@@ -77,7 +111,7 @@ def check_student(
 ) -> None:
     """Check a student before there is data, by fitting it on a few generated records; see `fit_student`."""
     student = make_student(estimator, params, seed=0, n_classes=n_classes)
-    if estimator in _PARAMS:
+    if estimator in ("voting", "soft_targets"):
         base = student.estimator if estimator == "voting" else student
         name, base_params = params.get("base", _BASE), params.get("base_params") or {}
         try_out(base, name, base_params, n_classes=n_classes, sparse=sparse, **_BASE_KEYS)
@@ -112,12 +146,15 @@ def make_student(estimator: str, params: Mapping[str, Any], *, seed: int | None,
         return make_learner(estimator, params, seed=seed, n_classes=n_classes, names=STUDENTS, **_KEYS)
     from sklearn.utils.validation import has_fit_parameter
 
+    from pate_cli.students.kernel import KernelStudent
     from pate_cli.students.voting import Voting
 
     for name in params:
         if name not in _PARAMS[estimator]:
-            accepted = f"parameters {', '.join(_PARAMS[estimator])}"
+            accepted = f"parameters {', '.join(_PARAMS[estimator])}" if _PARAMS[estimator] else "none"
             raise ConfigError(f"student.params.{name}", params[name], accepted)
+    if estimator == "kernel":
+        return KernelStudent()
     base, base_params = params.get("base", _BASE), params.get("base_params") or {}
     if not isinstance(base_params, Mapping):
         raise ConfigError("student.params.base_params", base_params, "parameters of the base, as {C: 10}")

@@ -19,6 +19,13 @@ __all__ = ["WRITTEN", "foreign_types"]
 # of pate: students by name, models of mechanisms, and their parts
 _OURS = (
     "datasets.encoding.DeclaredNumbers",
+    "features.classifiers.FeatureClassifier",
+    "features.classifiers.MappedClassifier",
+    "features.columns.PublicBins",
+    "features.columns.PublicColumns",
+    "features.kernel.GridFeatures",
+    "features.kernel.KernelFeatures",
+    "features.kernel.OwnColumns",
     "learners.hypotheses.points.PointClassifier",
     "learners.hypotheses.stumps.StumpClassifier",
     "learners.hypotheses.thresholds.ThresholdClassifier",
@@ -26,11 +33,7 @@ _OURS = (
     "learners.dense.DenseInput",
     "learners.libsvm.LibsvmClassifier",
     "learners.sgd.SgdLogistic",
-    "mechanisms.direct.public_features.OwnColumns",
-    "mechanisms.direct.public_columns.PublicBins",
-    "mechanisms.direct.public_columns.PublicColumns",
-    "mechanisms.direct.public_features.PublicFeatures",
-    "mechanisms.direct.public_features.PublicKernelClassifier",
+    "students.kernel.KernelStudent",
     "students.voting.Voting",
 )
 # of sklearn: parts of ours, the encoder of tables, and common classifiers for `student.estimator`

@@ -13,7 +13,7 @@ from pate_cli import cli, pipeline
 from pate_cli.commands.predict import main as predict
 from pate_cli.errors import DataError
 from pate_cli.mechanisms.base import VoteMechanism
-from pate_cli.mechanisms.direct.best import BestPlan
+from pate_cli.mechanisms.direct.noisy_gd import NoisyGradientDescent
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.release import ExactNoise, LedgerDirectory, files, open_ledgers, release
 from pate_cli.results import read_record
@@ -320,7 +320,7 @@ def _raise(error):
 @pytest.mark.parametrize(
     ("mechanism", "owner", "name", "replacement"),
     [
-        ("best", BestPlan, "fit", _raise(ValueError("record 17 is 3.25, red, yes"))),
+        ("best", NoisyGradientDescent, "fit", _raise(ValueError("record 17 is 3.25, red, yes"))),
         ("gaussian", pipeline.teachers, "train", _raise(RuntimeError("record 17 is 3.25, red, yes"))),
         ("gaussian", VoteMechanism, "release", _raise(KeyError("3.25, red, yes"))),
         # noise on a grid finer than integers is never written

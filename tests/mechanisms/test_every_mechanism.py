@@ -51,7 +51,7 @@ NOISY = ("agprivcl", "gnmax", "private_prediction", "realizable_to_agnostic", "u
 """Have nothing to calibrate at eps = inf."""
 
 TWO = ("agprivcl", "private_prediction", "realizable_to_agnostic", "soft", "sspp", "universal")
-RELEASED = ("gaussian", "active", "svt", "best", "score_boosting", "tune")
+RELEASED = ("gaussian", "active", "svt", "best", "noisy_gd", "score_boosting", "tune")
 PERSONS = ("gaussian", "svt", "gnmax", "active", "soft", "best", "noisy_gd", "tune")
 """Those of two classes only; with a form for releases; given all records of persons. `forms` asks them."""
 

@@ -186,7 +186,12 @@ def test_a_student_that_cannot_learn_from_few_labels_is_the_users_to_change():
 def test_warnings_of_a_learner_are_counted_and_it_may_be_verbose(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     data = ["dataset=synthetic", "dataset.n_records=600", "split.public=60", "repeats=3"]
-    learner = ["student.params.solver=lbfgs", "student.params.max_iter=1", "teacher.params.verbose=1"]
+    learner = [
+        "student=logistic",
+        "student.params.solver=lbfgs",
+        "student.params.max_iter=1",
+        "teacher.params.verbose=1",
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         assert main(["run", *data, *learner, "student.params.verbose=1", "hydra.run.dir=out"]) == 0

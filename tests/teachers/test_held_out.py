@@ -12,9 +12,10 @@ from forms import EXTREME
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli import mechanisms, students, teachers
+from pate_cli.features.classifiers import FeatureClassifier
+from pate_cli.features.kernel import KernelFeatures
 from pate_cli.learners import BUILT_IN, TWO_CLASSES, make_learner, row_by_row
 from pate_cli.mechanisms.candidates import n_right
-from pate_cli.mechanisms.direct.public_features import PublicFeatures, PublicKernelClassifier
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import Holdout, Private, PrivateRecords, PublicPoints, Setting
 
@@ -58,9 +59,9 @@ def test_classifiers_known_to_judge_each_record_by_itself_do(name: str, n_classe
 
 def test_a_classifier_on_public_features_judges_each_record_by_itself() -> None:
     X, _ = _records()
-    features = PublicFeatures.of(X, np.random.default_rng(0))
+    features = KernelFeatures.of(X, np.random.default_rng(0))
     weights = np.random.default_rng(1).normal(size=(features.dimension, 1))
-    _judged_by_themselves(PublicKernelClassifier(features, weights), X, np.asarray)
+    _judged_by_themselves(FeatureClassifier(features, weights), X, np.asarray)
 
 
 def _judged_by_themselves(model: Any, X: Any, form: Any) -> None:

@@ -29,6 +29,9 @@ from pate_cli.types import (
 
 __all__ = ["Options", "PredictionPlan", "calibrate", "predict", "teachers_of_lemma"]
 
+features_default = "none"
+"""Hypotheses are of the records' own columns; see `pate_cli.mechanisms.features_of`."""
+
 
 @dataclass(frozen=True)
 class Options:

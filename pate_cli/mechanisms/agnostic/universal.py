@@ -18,6 +18,9 @@ from pate_cli.types import Answers, Holdout, PrivacyLoss, Private, PublicPoints,
 
 __all__ = ["Options", "UniversalPlan", "calibrate", "first_queries"]
 
+features_default = "none"
+"""Hypotheses are of the records' own columns; see `pate_cli.mechanisms.features_of`."""
+
 
 @dataclass(frozen=True)
 class Options(agprivcl.Options):

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pate_cli.features.stable_rows import UNIT, by_row, row_squares, to_integers
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
-from pate_cli.mechanisms.direct.rows import UNIT, by_row, row_squares, to_integers
 from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints, Released, dense
 

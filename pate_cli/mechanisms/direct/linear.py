@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.mechanisms.direct.rows import by_row, row_norms, row_peaks
+from pate_cli.features.stable_rows import by_row, row_norms, row_peaks
 from pate_cli.types import FloatArray
 
 __all__ = ["RADIUS", "Scaling", "clip_rows", "linear_model"]

@@ -26,6 +26,9 @@ from pate_cli.types import (
 
 __all__ = ["TOLERANCE", "Options", "OutputPlan", "calibrate", "minimise"]
 
+features_default = "none"
+"""See `pate_cli.mechanisms.features_of`."""
+
 TOLERANCE = 1e-10
 """Largest norm of the gradient at a point that is taken for the minimiser."""
 

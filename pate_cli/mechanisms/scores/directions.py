@@ -9,14 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pate_cli import teachers
-from pate_cli.mechanisms.direct.public_features import (
-    CONSTANT,
-    SHUFFLED,
-    PublicFeatures,
-    PublicKernelClassifier,
-    enough_points,
-    feature_values,
-)
+from pate_cli.features.classifiers import FeatureClassifier
+from pate_cli.features.kernel import CONSTANT, SHUFFLED, KernelFeatures, enough_points, feature_values
 from pate_cli.mechanisms.teaching import make_teacher
 from pate_cli.types import FloatArray, PrivateRecords, Setting
 
@@ -44,7 +38,7 @@ _AMPLITUDES = np.exp(np.linspace(-14.0, 8.0, 60))
 class PublicDirections:
     """Functions that public points span, one a direction: orthonormal over the points, each of mean 0."""
 
-    features: PublicFeatures  # the map they are linear in
+    features: KernelFeatures  # the map they are linear in
     means: FloatArray  # (p - 1,), of the features over the points
     back: FloatArray  # (p - 1, r), from features, less their means, to the functions
     values: FloatArray  # (m, r), of the functions at the points: orthonormal columns, each of mean 0
@@ -53,7 +47,7 @@ class PublicDirections:
     @classmethod
     def of(cls, points: Any, rng: np.random.Generator) -> PublicDirections:
         """Find them for public points, ndarray or csr_matrix of shape (m, d)."""
-        features = PublicFeatures.of(points, rng)
+        features = KernelFeatures.of(points, rng)
         known = feature_values(features, points)[:, :-1]
         means = known.mean(axis=0)
         values, sizes, turned = np.linalg.svd(known - means, full_matrices=False)
@@ -63,9 +57,9 @@ class PublicDirections:
         variances *= len(values) / variances.sum() if kept.any() else 1.0
         return cls(features, means, turned.T / sizes, values, variances)
 
-    def model(self, function: FloatArray) -> PublicKernelClassifier:
+    def model(self, function: FloatArray) -> FeatureClassifier:
         """Classifier whose scores are a function; see `weights`."""
-        return PublicKernelClassifier(self.features, self.weights(function))
+        return FeatureClassifier(self.features, self.weights(function))
 
     def weights(self, function: FloatArray) -> FloatArray:
         """Weights on the features and their constant, shape (p, q).

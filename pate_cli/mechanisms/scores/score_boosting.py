@@ -29,6 +29,9 @@ from pate_cli.types import (
 
 __all__ = ["Options", "ScoreBoostingPlan", "auto_count", "calibrate"]
 
+features_default = "none"
+"""Its teachers see their own columns; see `pate_cli.mechanisms.features_of`."""
+
 _SENSITIVITY = 2.0
 """L2 sensitivity of a sum of vectors of norm at most 1, one of which is replaced."""
 
@@ -261,20 +264,17 @@ class ScoreBoostingPlan(Mechanism):
         return [SampledAttack.on("a teacher turned about by one record", (sets[0], sets[1]), outputs, 1000)]
 
 
-def auto_count(
-    n_private: int, n_queries: int, n_features: int, n_classes: int, eps: float, delta: float
-) -> int:
+def auto_count(n_private: int, n_classes: int, eps: float, delta: float) -> int:
     """Choose the number of teachers, in [1, n_private], from public numbers (`teacher.count=auto`).
 
     Scores are averaged, not counted, so a teacher need only be right a little more often than wrong: where
     noise is what costs accuracy, many weak teachers serve better than few good ones, down to 12 records each,
     or one a class. Where it is not, weak ones agree on another model than the best: a teacher then has
-    ``0.35 sqrt(mu n)`` records. The arguments are those of every such rule; this one ignores the number of
-    queries and of features.
+    ``0.35 sqrt(mu n)`` records.
 
     Examples
     --------
-    >>> [auto_count(6_499, 163, 112, 2, eps, 1 / 6_499) for eps in (0.5, 1, 2)]
+    >>> [auto_count(6_499, 2, eps, 1 / 6_499) for eps in (0.5, 1, 2)]
     [541, 404, 298]
     """
     records = _RECORDS * math.sqrt(_largest_mu(eps, delta) * n_private)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pate_cli.mechanisms.direct.clipped_gradients import probabilities
-from pate_cli.mechanisms.direct.public_features import PublicKernelClassifier
-from pate_cli.mechanisms.direct.rows import UNIT
+from pate_cli.features.classifiers import FeatureClassifier, probabilities
+from pate_cli.features.stable_rows import UNIT
 from pate_cli.mechanisms.scores.directions import PublicDirections
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import vector_sigma
@@ -54,7 +53,7 @@ class Student:
         self._values = np.zeros((self._kinds, *self._scores.shape))  # of the functions, at the records
 
     @property
-    def model(self) -> PublicKernelClassifier:
+    def model(self) -> FeatureClassifier:
         """Classifier by its scores. PUBLIC."""
         total = sum(self.functions, np.zeros(self.functions.shape[1:]))
         total[-1] += self.intercept

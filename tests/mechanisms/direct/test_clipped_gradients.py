@@ -9,19 +9,24 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from pate_cli.features.kernel import KernelFeatures, OwnColumns
+from pate_cli.features.stable_rows import on_grid, row_squares, stable_product
 from pate_cli.mechanisms.direct import clipped_gradients
 from pate_cli.mechanisms.direct.clipped_gradients import (
     ClippedGradients,
     grain_for,
     noisy_descent,
 )
-from pate_cli.mechanisms.direct.public_features import OwnColumns, PublicFeatures
-from pate_cli.mechanisms.direct.rows import on_grid, row_squares, stable_product
 from pate_cli.privacy.door import Door
 
 N, CLIP = 60, 0.3
 FINE, COARSE = grain_for(N), grain_for(1e9)
-FORMS = {"dense": np.asarray, "sparse": sp.csr_matrix, "text": lambda X: sp.csr_matrix(np.tile(X, 101))}
+FORMS = {
+    "dense": np.asarray,
+    "own": np.asarray,
+    "sparse": sp.csr_matrix,
+    "text": lambda X: sp.csr_matrix(np.tile(X, 101)),
+}
 
 
 def people(n_classes, seed=0):
@@ -44,11 +49,12 @@ def replacements(n_classes):
     }
 
 
-def step_of(form, n_classes, grain=FINE):
+def step_of(name, n_classes, grain=FINE):
     """Give what sums the terms of some persons, at one theta of two runs."""
     rng = np.random.default_rng(2)
+    form = FORMS[name]
     public = form(rng.normal(size=(80, 6)))
-    made = OwnColumns.of(public) if public.shape[1] > 500 else PublicFeatures.of(public, rng)
+    made = OwnColumns.of(public) if name in ("own", "text") else KernelFeatures.of(public, rng)
     theta = rng.normal(0, 3, (2, made.dimension, 1 if n_classes == 2 else n_classes))
 
     def step(persons, *, units=True):
@@ -67,10 +73,10 @@ def norms(terms):
 
 @pytest.mark.parametrize(
     ("n_classes", "form", "grain"),
-    [(4, "dense", FINE), (2, "sparse", COARSE), (3, "text", COARSE)],
+    [(4, "dense", FINE), (3, "own", FINE), (2, "sparse", COARSE), (3, "text", COARSE)],
 )
 def test_all_records_of_a_person_move_that_persons_term_alone_to_the_bit(n_classes, form, grain, monkeypatch):
-    step, before = step_of(FORMS[form], n_classes, grain), people(n_classes)
+    step, before = step_of(form, n_classes, grain), people(n_classes)
     terms, most = np.array([step([person]) for person in before]), CLIP / grain
     assert 0.99 * most < norms(terms).max() <= most
     assert np.array_equal(terms, terms.round())
@@ -92,7 +98,7 @@ def test_all_records_of_a_person_move_that_persons_term_alone_to_the_bit(n_class
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_record_is_a_person_with_one_record(n_classes):
-    step = step_of(np.asarray, n_classes)
+    step = step_of("dense", n_classes)
     records = [(X[:1], y[:1]) for X, y in people(n_classes)]
     assert np.array_equal(step(records), step(records, units=False))
 

@@ -185,10 +185,10 @@ def test_rounds_and_teachers_follow_from_public_numbers(n_classes, rounds, share
     assert [p.rounds for p in made] == rounds
     assert {p.calibration for p in made} == {share}
     count = score_boosting.auto_count
-    assert count(1437, 36, 64, n_classes, 1.0, 1e-4) == 119  # 12 records each
-    assert count(1437, 36, 64, 26, 1.0, 1e-4) == 55  # one a class
-    assert [count(6499, 163, 112, n_classes, eps, 1e-4) for eps in (1.0, 4.0, math.inf)] == [411, 225, 94]
-    assert count(5, 2, 3, n_classes, 1.0, 1e-4) == 1
+    assert count(1437, n_classes, 1.0, 1e-4) == 119  # 12 records each
+    assert count(1437, 26, 1.0, 1e-4) == 55  # one a class
+    assert [count(6499, n_classes, eps, 1e-4) for eps in (1.0, 4.0, math.inf)] == [411, 225, 94]
+    assert count(5, n_classes, 1.0, 1e-4) == 1
 
 
 # -- teachers' vectors -----------------------------------------------------------------------

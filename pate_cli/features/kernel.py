@@ -1,4 +1,7 @@
-"""Features of a record in functions that public points span: a kernel, centred and half whitened."""
+"""Features of a record in functions that public points span, and in its own columns.
+
+For learning in a kernel on landmarks: kernel principal components, centred and half whitened.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pate_cli.mechanisms.direct.clipped_gradients import probabilities
-from pate_cli.mechanisms.direct.public_columns import (
+from pate_cli.features.columns import (
     FEW,
     HUGE,
     MOST_LANDMARKS,
     PublicBins,
     PublicColumns,
 )
-from pate_cli.mechanisms.direct.rows import UNIT, on_grid, row_squares, stable_product
+from pate_cli.features.stable_rows import UNIT, on_grid, row_squares, stable_product
 from pate_cli.types import FloatArray, dense
 
 __all__ = [
     "CONSTANT",
     "MOST_DIRECTIONS",
     "SHUFFLED",
+    "GridFeatures",
+    "KernelFeatures",
     "OwnColumns",
-    "PublicFeatures",
-    "PublicKernelClassifier",
     "enough_points",
     "feature_values",
 ]
@@ -49,7 +50,7 @@ _BLOCK = 2**22  # numbers worked on at a time, about
 
 
 @dataclass(frozen=True, eq=False)
-class PublicFeatures:
+class KernelFeatures:
     """The map ``phi`` from a record to p features, made from public points alone. PUBLIC.
 
     On columns as `PublicColumns` maps them, with landmarks ``z_1 .. z_L`` drawn from the public points, s the
@@ -77,6 +78,7 @@ class PublicFeatures:
     back: FloatArray  # (L, p'): from the kernel to directions
     middle: FloatArray  # (p',): mean of the landmarks' directions before centring
     bins: PublicBins
+    scale: float = 1.0  # of `values`
 
     @classmethod
     def of(
@@ -87,7 +89,7 @@ class PublicFeatures:
         directions: int = MOST_DIRECTIONS,
         fewest: float = np.inf,
         bends: bool = True,
-    ) -> PublicFeatures:
+    ) -> KernelFeatures:
         """Make the features that public points of shape (m, d) span; `rng` draws the landmarks.
 
         At most so many directions are kept, those of the largest variance; each bin of rare values has at
@@ -109,8 +111,8 @@ class PublicFeatures:
         apart = squares[:, None] + squares - 2 * stable_product(landmarks, landmarks)
         bins = PublicBins.of(public, columns.kept[columns.numbers], fewest)
         none = np.zeros((len(squares), 0)), np.zeros(0)
-        found = cls(columns, landmarks, _median_distance(apart), size, smooth, weight, *none, bins)
-        kernel = _centred(_centred(found._kernel(landmarks)).T)
+        features = cls(columns, landmarks, _median_distance(apart), size, smooth, weight, *none, bins)
+        kernel = _centred(_centred(features._kernel(landmarks)).T)
         values, vectors = np.linalg.eigh(kernel)
         values, vectors = values[::-1][:directions], vectors[:, ::-1][:, :directions]
         kept = values > max(_CUT * values[0], 1e-12)
@@ -120,10 +122,11 @@ class PublicFeatures:
             (variances + _RIDGE * variances.sum() / max(len(values), 1)) ** _POWER / np.sqrt(values)
         )
         back -= back.mean(axis=0)
-        found = replace(found, back=back, middle=found._kernel(landmarks).mean(axis=0) @ back)
-        norms = np.sqrt(row_squares(found.directions_of(points)))
+        features = replace(features, back=back, middle=features._kernel(landmarks).mean(axis=0) @ back)
+        norms = np.sqrt(row_squares(features.directions_of(points)))
         norm = float(np.median(norms)) or float(norms.mean()) or 1.0
-        return replace(found, back=back / norm, middle=found.middle / norm)
+        scale = norm * np.sqrt(back.shape[1] / max(np.mean(norms**2), 1e-300))
+        return replace(features, back=back / norm, middle=features.middle / norm, scale=float(scale))
 
     @property
     def dimension(self) -> int:
@@ -141,6 +144,10 @@ class PublicFeatures:
             out[rows, :spanned] = on_grid(self.directions_of(self.columns.apply(X[rows])))
             self.bins.write(X[rows], out[rows, spanned:-1])
         return out
+
+    def values(self, X: Any) -> FloatArray:
+        """Features of records of shape (n, d), no constant, of mean public variance 1: shape (n, p)."""
+        return self.apply(X)[:, :-1].astype(np.float64) * (UNIT * self.scale)
 
     def directions_of(self, points: Any) -> FloatArray:
         """Features of points that `columns` has mapped, but for bins and the constant: (n, p')."""
@@ -162,8 +169,8 @@ class PublicFeatures:
 class OwnColumns:
     """The map ``phi`` from a record to its own columns, divided by the public median of the norm. PUBLIC.
 
-    For text: a word that no public point has may tell classes apart, and functions that public points span do
-    not see it.
+    Also for text: a word that no public point has may tell classes apart, and functions that public points
+    span do not see it.
     """
 
     dimension: int
@@ -171,70 +178,45 @@ class OwnColumns:
 
     @classmethod
     def of(cls, public: Any) -> OwnColumns:
-        """Learn the scale from public points, csr_matrix of shape (m, d)."""
+        """Learn the scale from public points, ndarray or csr_matrix of shape (m, d)."""
         norms = np.sqrt(row_squares(_bounded(public)))
         return cls(public.shape[1] + 1, float(np.median(norms)) or float(norms.mean()) or 1.0)
 
     def apply(self, X: Any) -> Any:
-        """Features of records in multiples of `UNIT`, csr_matrix of shape (n, p)."""
-        import scipy.sparse as sp
-
-        last = np.full((X.shape[0], 1), CONSTANT / UNIT)
-        return sp.hstack([on_grid(_bounded(X) / self.size), last], format="csr")
+        """Features of records in multiples of `UNIT`, dense or sparse as they are, shape (n, p)."""
+        return _with_constant(on_grid(_bounded(X) / self.size))
 
 
-def feature_values(features: PublicFeatures | OwnColumns, X: Any) -> Any:
+@dataclass(frozen=True, eq=False)
+class GridFeatures:
+    """Any map made from public points, rounded to the grid, with a constant. PUBLIC."""
+
+    features: Any  # has `values`
+    dimension: int
+    size: float
+
+    @classmethod
+    def of(cls, features: Any, public: Any) -> GridFeatures:
+        """Learn the public median of the norm."""
+        norms = np.sqrt(row_squares(features.values(public)))
+        size = float(np.median(norms)) or float(norms.mean()) or 1.0
+        return cls(features, features.values(public[:1]).shape[1] + 1, size)
+
+    def apply(self, X: Any) -> Any:
+        """Features of records in multiples of `UNIT`, shape (n, p)."""
+        return _with_constant(on_grid(_bounded(self.features.values(X)) / self.size))
+
+
+def _with_constant(features: Any) -> Any:
+    import scipy.sparse as sp
+
+    last = np.full((features.shape[0], 1), CONSTANT / UNIT)
+    return sp.hstack([features, last], "csr") if sp.issparse(features) else np.hstack([features, last])
+
+
+def feature_values(features: Any, X: Any) -> Any:
     """Features of records as 64-bit floats, shape (n, p); sparse for text."""
     return features.apply(X).astype(np.float64) * UNIT
-
-
-class PublicKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classifier by the largest score; scores are linear in features made from public points. PUBLIC.
-
-    A mechanism makes it; it cannot be fitted by itself. Weights have shape (p, q): q is 1 for two classes,
-    where the score is the log-odds of class 1, else one column a class.
-    """
-
-    row_by_row = True
-
-    def __init__(self, features: PublicFeatures | OwnColumns, weights: FloatArray) -> None:
-        self.features = features
-        self.weights = weights
-
-    @property
-    def classes_(self) -> NDArray[np.int64]:
-        """Class codes, shape (C,)."""
-        return np.arange(max(self.weights.shape[1], 2))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def fit(self, X: Any, y: Any) -> PublicKernelClassifier:
-        """Not available: it learns from private records, with noise."""
-        raise NotImplementedError("made by a mechanism")
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Log-odds of class 1, shape (n,); for more classes a score each, shape (n, C)."""
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the classes, shape (n, C)."""
-        found = probabilities(self._scores(X))
-        return np.hstack([1 - found, found]) if found.shape[1] == 1 else found
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Class codes, shape (n,)."""
-        scores = self._scores(X)
-        best = scores[:, 0] >= 0 if scores.shape[1] == 1 else scores.argmax(axis=1)
-        return np.asarray(best).astype(np.int64)
-
-    def _scores(self, X: Any) -> FloatArray:
-        scores = np.empty((X.shape[0], self.weights.shape[1]))
-        for first in range(0, X.shape[0], 4096):
-            rows = slice(first, first + 4096)
-            scores[rows] = self.features.apply(X[rows]) @ (self.weights * UNIT)
-        return scores
 
 
 def enough_points(points: Any, rng: np.random.Generator, few: int = FEW) -> Any:
@@ -266,7 +248,9 @@ def _centred(A: FloatArray) -> FloatArray:
 
 
 def _bounded(X: Any) -> Any:
-    """Bound the entries of a sparse matrix, so that norms are finite."""
+    """Bound the entries of a matrix, so that norms are finite."""
+    if isinstance(X, np.ndarray):
+        return np.clip(X.astype(np.float64), -HUGE, HUGE)
     X = X.astype(np.float64)
     X.data = np.clip(X.data, -HUGE, HUGE)
     return X

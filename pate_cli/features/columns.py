@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pate_cli.mechanisms.direct.rows import UNIT
+from pate_cli.features.stable_rows import UNIT
 from pate_cli.types import FloatArray, IntArray, dense
 
 __all__ = ["FEW", "HUGE", "MOST_LANDMARKS", "PublicBins", "PublicColumns", "is_text"]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pate_cli.mechanisms.direct.public_columns import PublicBins, PublicColumns
-from pate_cli.mechanisms.direct.public_features import PublicFeatures
-from pate_cli.mechanisms.direct.rows import LONGEST, UNIT
+from pate_cli.features.columns import PublicBins, PublicColumns
+from pate_cli.features.kernel import KernelFeatures
+from pate_cli.features.stable_rows import LONGEST, UNIT
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, lambda X: sp.csr_matrix(np.tile(X, 200))])
@@ -16,7 +16,7 @@ def test_features_of_a_record_are_its_own_to_the_bit_and_bounded(form):
     rng = np.random.default_rng(2)
     P, X = (np.column_stack([rng.normal(size=(m, 3)), rng.poisson(0.2, m)]) for m in (90, 60))
     X[:3, 0], X[:3, 3] = [1e300, -1e300, 1e-300], [1e300, -1e300, 1e154]
-    features = PublicFeatures.of(form(P), np.random.default_rng(0), fewest=2.0)
+    features = KernelFeatures.of(form(P), np.random.default_rng(0), fewest=2.0)
     found = features.apply(form(X))
     assert np.linalg.norm(found.astype(float), axis=1).max() * UNIT < LONGEST + 1
     assert np.array_equal(found, found.round())
@@ -32,7 +32,7 @@ def test_sparse_and_dense_records_have_the_same_features():
     P, X = (rng.poisson(0.3, (m, 40)).astype(float) for m in (90, 50))
     P[:, 7] = X[0, 7] = 0.0  # constant in public
     dense, sparse = (
-        PublicFeatures.of(form(P), np.random.default_rng(0)) for form in (np.array, sp.csr_matrix)
+        KernelFeatures.of(form(P), np.random.default_rng(0)) for form in (np.array, sp.csr_matrix)
     )
     assert dense.columns.kept.tolist() == [j for j in range(40) if j != 7]
     assert np.abs(dense.apply(X) - sparse.apply(sp.csr_matrix(X))).max() <= 1  # one unit of rounding
@@ -43,7 +43,7 @@ def test_sparse_and_dense_records_have_the_same_features():
 
 def test_directions_are_those_of_the_centred_kernel_half_whitened():
     P = np.random.default_rng(0).normal(size=(200, 3))
-    features = PublicFeatures.of(P, np.random.default_rng(0))
+    features = KernelFeatures.of(P, np.random.default_rng(0))
     points = features.columns.apply(P)
     u = features.columns.splines(points)
     apart = ((points[:, None] - points) ** 2).sum(axis=2)
@@ -115,7 +115,7 @@ def test_columns_of_one_unit_keep_some_of_their_spread_and_others_none():
 def test_landmarks_are_shuffled_for_more_where_public_points_span_little(m, d, numbers, landmarks):
     P = np.random.default_rng(3).integers(0, 2, (m, d)).astype(float)
     P[:, :numbers] = np.random.default_rng(4).normal(size=(m, numbers))
-    features = PublicFeatures.of(P, np.random.default_rng(0), directions=40)
+    features = KernelFeatures.of(P, np.random.default_rng(0), directions=40)
     assert len(features.landmarks) == landmarks
     assert features.dimension <= 41
 

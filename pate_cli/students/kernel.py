@@ -1,0 +1,143 @@
+"""A student for noisy votes: a Gaussian process on features of public points, which knows the noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from pate_cli.types import FloatArray, dense
+
+__all__ = ["KernelStudent"]
+
+_PRIOR = np.exp(np.linspace(-9.0, 5.0, 57))
+"""Standard deviations of a weight that are tried."""
+
+_REST = np.concatenate([[0.0], np.exp(np.linspace(-6.0, 2.0, 33))])
+"""Standard deviations of what features do not explain that are tried, beside the known noise."""
+
+_LEAST = 1e-4  # standard deviation of a vote at least: a fit need not be more exact
+_FLOOR = 1e-12  # of the largest eigenvalue: directions below it are left out
+
+
+class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Posterior mean of the teachers' mean vote, linear in features, given noisy counts or labels.
+
+    With P the features of m asked points, centred, and z the votes as numbers in [-1, 1] (one column for two
+    classes, else one a class), less their mean: ``z = P theta + N(0, s^2)`` with ``theta ~ N(0, a^2 I)`` and
+    ``s^2 = noise^2 + r^2``. `noise`, that of the mechanism, is known; a, and the rest r that features do not
+    explain, maximise the evidence (Rasmussen, Williams 2006, section 5.4.1). On features of a kernel this is
+    a Gaussian process. Released numbers go in alone, so it is post-processing.
+
+    Parameters
+    ----------
+    part_size : int, optional
+        Records of a teacher. Where all of s teachers agree, which err in one of s records or fewer, a class
+        has a probability of no less than ``1/(s + C)`` (Laplace's rule of succession).
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+    coef_ : ndarray of shape (p, q)
+    intercept_ : ndarray of shape (q,)
+    """
+
+    row_by_row = True
+
+    def __init__(self, part_size: int | None = None) -> None:
+        self.part_size = part_size
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelStudent:
+        """Fit on labels, shape (m,): the noise is estimated with the rest. A point may come several times."""
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"labels of {len(classes)} class; accepted: two or more")
+        shares = np.eye(len(classes))[codes]
+        return self.fit_shares(X, shares, classes=classes, weights=sample_weight)
+
+    def fit_shares(
+        self, X: Any, shares: FloatArray, *, noise: float = 0.0, classes: Any = None, weights: Any = None
+    ) -> KernelStudent:
+        """Fit on shares of the votes, shape (m, C), with noise of a known standard deviation on each."""
+        self.classes_ = np.arange(shares.shape[1]) if classes is None else classes
+        votes = 2 * np.asarray(shares, dtype=np.float64) - 1
+        votes = votes[:, 1:] if votes.shape[1] == 2 else votes
+        root = np.ones(len(votes)) if weights is None else np.sqrt(np.asarray(weights, dtype=np.float64))
+        root /= np.sqrt(np.mean(root**2))
+        share = root**2 / len(root)
+        middle, self.intercept_ = _mean(X, share), share @ votes
+        U, S, back = _directions(X, middle, root)
+        Z = U.T @ (root[:, None] * (votes - self.intercept_))
+        left = np.sum((root[:, None] * (votes - self.intercept_)) ** 2) - np.sum(Z**2)
+        spare = (len(votes) - 1 - len(S)) * votes.shape[1]
+        prior, variance = _most_likely(S, Z, max(float(left), 0.0), spare, (2 * noise) ** 2)
+        self.coef_ = back((prior * S / (prior * S**2 + variance))[:, None] * Z)
+        self.intercept_ = self.intercept_ - middle @ self.coef_
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Mean vote for class 1 in [-1, 1], about, shape (n,); for more classes one a class, shape (n, C)."""
+        votes: FloatArray = np.asarray(X @ self.coef_) + self.intercept_
+        return votes[:, 0] if votes.shape[1] == 1 else votes
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class with the most votes, shape (n,)."""
+        votes = self.decision_function(X)
+        return np.asarray(
+            self.classes_[(votes >= 0).astype(int) if votes.ndim == 1 else votes.argmax(axis=1)]
+        )
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes, shape (n, C): shares of the votes, by the rule of succession."""
+        votes = self.decision_function(X)
+        votes = np.column_stack([-votes, votes]) if votes.ndim == 1 else votes
+        shares = np.clip((1 + votes) / 2, 0.0, 1.0)
+        shares[~shares.any(axis=1)] = 1.0
+        shares /= shares.sum(axis=1, keepdims=True)
+        size = 1e6 if self.part_size is None else self.part_size
+        mixed: FloatArray = (size * shares + 1) / (size + shares.shape[1])
+        return mixed
+
+
+def _mean(X: Any, share: FloatArray) -> FloatArray:
+    """Weighted mean of the rows of a dense or sparse matrix."""
+    return np.asarray(X.T @ share).ravel()
+
+
+def _directions(X: Any, middle: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray, Any]:
+    """Singular vectors and values of the centred, weighted rows, and the way back to weights of columns."""
+    if isinstance(X, np.ndarray):
+        U, S, Vt = np.linalg.svd(root[:, None] * (X - middle), full_matrices=False)
+        kept = np.sqrt(_FLOOR) * max(S.max(initial=0.0), 1e-150) < S
+        return U[:, kept], S[kept], lambda theta: Vt[kept].T @ theta
+    inner = dense(X @ X.T)
+    along = np.asarray(X @ middle).ravel()
+    inner = root[:, None] * (inner - along[:, None] - along + middle @ middle) * root
+    values, vectors = np.linalg.eigh(inner)
+    kept = values > _FLOOR * max(values.max(initial=0.0), 1e-300)
+    U, S = vectors[:, kept], np.sqrt(values[kept])
+
+    def back(theta: FloatArray) -> FloatArray:
+        rows = root[:, None] * (U @ (theta / S[:, None]))
+        return np.asarray(X.T @ rows) - np.outer(middle, rows.sum(axis=0))
+
+    return U, S, back
+
+
+def _most_likely(S: FloatArray, Z: FloatArray, left: float, spare: int, known: float) -> tuple[float, float]:
+    """Prior variance of a weight, and variance of the noise, that maximise the evidence."""
+    best = (-np.inf, 1.0, 1.0)
+    size = max(float(np.sqrt(np.mean(S**2))) if len(S) else 1.0, 1e-150)
+    squares = np.sum(Z**2, axis=1)
+    for rest in _REST:
+        variance = known + rest**2 + _LEAST**2
+        priors = (_PRIOR / size) ** 2
+        total = priors[:, None] * S**2 + variance
+        evidence = -0.5 * (squares / total + Z.shape[1] * np.log(total)).sum(axis=1)
+        evidence -= 0.5 * (left / variance + spare * np.log(variance))
+        top = int(evidence.argmax())
+        if evidence[top] > best[0]:
+            best = (float(evidence[top]), float(priors[top]), float(variance))
+    return best[1], best[2]
