@@ -346,6 +346,9 @@ def paid(run: Run) -> None:
     assert promised.delta <= asked.delta * (1 + 1e-9), "more promised than asked"
     assert loss.eps <= promised.eps * (1 + 1e-9), "more spent than promised"
     assert loss.delta <= promised.delta * (1 + 1e-9), "more spent than promised"
+    if trials := run.plan.describe().get("expected_trials"):
+        theirs = eps_of_trials(math.sqrt(max(one.mu_squared for one in spent.apart)), trials, promised.delta)
+        assert loss.eps >= theirs * (1 - 1e-3), "less counted than a random number of trials costs"
     if not run.form.may_spend_less:
         assert loss.eps >= promised.eps * (1 - 1e-6), "less spent than promised"
         assert loss.delta >= promised.delta * (1 - 1e-6), "less spent than promised"
@@ -356,6 +359,17 @@ def paid(run: Run) -> None:
     more += [replace(spent, inner=spent.inner + Counter({50.0: 1}))]
     for beside in more:
         assert run.plan.loss(beside).eps > promised.eps, "a release of another kind that costs nothing"
+
+
+def eps_of_trials(mu: float, expected: float, delta: float) -> float:
+    """Cost of the best of a geometric number of mu-GDP trials, by an account that shares none of our code."""
+    from dp_accounting import GaussianDpEvent
+    from dp_accounting.dp_event import RepeatAndSelectDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    accountant = RdpAccountant((1 + np.logspace(-3, 5, 1000)).tolist())
+    accountant.compose(RepeatAndSelectDpEvent(GaussianDpEvent(1 / mu), expected, 1))
+    return float(accountant.get_epsilon(delta))
 
 
 def drawn(run: Run) -> None:

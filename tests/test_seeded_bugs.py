@@ -242,6 +242,11 @@ BUGS = [
     ("a single trial's budget for each of many", paid, Form("tune", trials),
      "mechanisms.tune:Tune._shares", "selection.trials_mu(eps, delta, _TRIES * L)",
      "gaussian.mu_of(eps, delta)"),
+    ("last term of the selection bound left out", paid, Form("tune", trials),
+     "privacy.selection:trials_eps", " + log_mean / (_ORDERS - 1)", ""),
+    ("held-out records judged by one call", moved, Form("tune"),
+     "mechanisms.tune:n_right", "teachers.predict_each(student, held.X)",
+     "(student.predict(held.X) if abs(held.X).max() < 3e38 else None)"),
     # a release
     ("the best of three students on held-out records", unmoved, Release("gaussian"),
      "pipeline:release", "student = _student_fit(run, split, streams)(released.answers)",

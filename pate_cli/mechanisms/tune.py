@@ -11,7 +11,7 @@ import numpy as np
 
 from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.base import UNPROVED, Mechanism, NumbersTable, SampledAttack
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, NumbersTable, SampledAttack, VoteMechanism
 from pate_cli.mechanisms.candidates import Labelling, fitted, n_right, read_candidate
 from pate_cli.privacy import gaussian, selection
 from pate_cli.privacy.door import Door, Spent
@@ -30,8 +30,9 @@ __all__ = ["Options", "Tune", "calibrate"]
 _TRIES = 4
 """Mean number of trials for each labelling: so each is tried at least once with probability 4/5 or more."""
 
-_SPARE = 1e-4
-"""Share of eps left for what integer noise costs beyond mu where there are several labellings."""
+_SPARE = (1e-3, 1e-5, 0.05)
+"""What is kept for integer noise of a labelling whose noised numbers are not known, where there are several:
+of eps, but at least so much, and at most the share that `gaussian.vector_mu` allows."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Tune(Mechanism):
        that stay; if the choice's, the candidates are equal on both sides. So the whole costs the larger of
        the two losses, not their sum (parallel composition: McSherry 2009).
     4. *Integer noise.* The counts are integers; a labelling has its own proof. With several, mu^2 and the
-       numbers that got noise add up (`pate_cli.privacy.gaussian`), for which `_SPARE` of eps is kept.
+       numbers that got noise add up (`pate_cli.privacy.gaussian`), for which some of eps is kept.
 
     With `trials` the labellings are not each run once: K times, K geometric of mean `trials`, a random one
     runs on the records not held out and its own students are scored as in 1; the best score of all trials
@@ -156,15 +157,18 @@ class Tune(Mechanism):
         L, gdp, eps, delta = len(labellings), sum(one.gdp for one in labellings), self.eps, self.delta
         if L <= 1 or math.isinf(eps):
             return 0.0, [(eps, delta)] * L
-        trials, shared = 0.0, 0.0
+        trials, shared = 0.0, (0.0, 0.0)
         if gdp:
-            c = _SPARE * min(eps, 1.0) / 2 if self.exact else 0.0
-            together = gaussian.mu_of((eps - 2 * c) * gdp / L, math.exp(-c) * delta * gdp / L)
+            share = eps * gdp / L
+            c = sum(_spare(one, share) for one in labellings if one.gdp) if self.exact else 0.0
+            if 4 * c > share:
+                raise ValueError(f"no integer noise is calibrated for {gdp} labellings at eps={eps:g}")
+            together = gaussian.mu_of(share - 2 * c, math.exp(-c) * delta * gdp / L)
             mu = together / math.sqrt(gdp)
             if gdp == L and (of_trials := selection.trials_mu(eps, delta, _TRIES * L)) > mu:
                 trials, mu = float(_TRIES * L), of_trials
-            shared = gaussian.eps_of_mu(mu, delta)
-        return trials, [(shared, delta) if one.gdp else (eps / L, delta / L) for one in labellings]
+            shared = gaussian.point_of(mu, delta)
+        return trials, [shared if one.gdp else (eps / L, delta / L) for one in labellings]
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -327,6 +331,15 @@ class Tune(Mechanism):
 
         name = "a record that one candidate has right, or all others"
         return [SampledAttack.on(name, (~first, first), chosen)]
+
+
+def _spare(labelling: Labelling, eps: float) -> float:
+    """Bound what integer noise of a labelling costs beyond mu: c in `pate_cli.privacy.gaussian`."""
+    made = labelling.calibrated
+    if isinstance(made, VoteMechanism):
+        return gaussian.rounding_of(made.ell * labelling.setting.n_classes)
+    share, least, most = _SPARE
+    return max(min(eps, 1.0) * share, min(least, min(eps, 1.0) * most))
 
 
 def _held_out(

@@ -46,7 +46,7 @@ from scipy.special import erfcx, log_ndtr
 from pate_cli.privacy.composition import advanced_factor, advanced_limit, root_on_safe_side
 
 __all__ = ["CALIBRATIONS", "Calibration", "calibrate_sigma", "calibrate_sigma_zcdp", "eps_of_mu"]
-__all__ += ["log_profile", "mu_of", "profile", "sigma_by"]
+__all__ += ["log_profile", "mu_of", "point_of", "profile", "rounding_of", "sigma_by"]
 __all__ += ["vector_eps", "vector_mu", "vector_mu_squared", "vector_sigma"]
 
 Calibration: TypeAlias = Literal["tight", "liu2021", "bassily2018"]
@@ -55,6 +55,9 @@ CALIBRATIONS: tuple[Calibration, ...] = ("tight", "liu2021", "bassily2018")
 
 _LEAST_MU = 1e-9
 """Below it the profile has few digits left; as a larger mu promises less, this one is taken for it."""
+
+_MATTERS = 1e-11
+"""Share of eps from which its rounding is bounded again, where it was found: so eps and mu agree to 1e-9."""
 
 _ROUNDING = 1e-9
 """More than all floating point errors of integer noise together, as a share."""
@@ -121,12 +124,29 @@ def eps_of_mu(mu: float, delta: float) -> float:
     mu = max(mu, _LEAST_MU)
     rho = mu * mu / 2
     high = rho + 2 * math.sqrt(rho * math.log(1 / delta))  # eps of rho-zCDP: an upper bound, so a bracket
-    target = math.log(delta) - _rounding(high, mu)
+    margin = _rounding(high, mu)
+    eps = _eps_at(math.log(delta) - margin, mu, high)
+    if margin * mu > _MATTERS * eps:  # `mu_of` has less rounding than at that bound
+        eps = _eps_at(math.log(delta) - _rounding(eps, mu), mu, eps)
+    return eps
+
+
+def _eps_at(target: float, mu: float, high: float) -> float:
+    """Smallest eps >= 0 at which the log of the profile is at most `target`."""
     if log_profile(0.0, mu) <= target:
         return 0.0
     while log_profile(high, mu) > target:
         high *= 2
     return root_on_safe_side(lambda eps: target - log_profile(eps, mu), 0.0, high, below=False)
+
+
+def point_of(mu: float, delta: float) -> tuple[float, float]:
+    """Return an (eps, delta) of mu-GDP from which `mu_of` has mu again, to 1e-9: at `delta` where it can be.
+
+    Where delta is not far below mu, eps is near 0, or 0 for many mu, and mu is lost; eps is then mu.
+    """
+    eps = eps_of_mu(mu, delta)
+    return (eps, delta) if eps >= mu else (mu, profile(mu, mu))
 
 
 def _rounding(eps: float, mu: float) -> float:
@@ -185,6 +205,11 @@ def _log_factor(t: float) -> float:
     return 2 * math.atanh(2 * q / (1 - q**3))  # m^2 >= 1 + 3 (m - 1)
 
 
+def rounding_of(numbers: int) -> float:
+    """Bound how far integer noise on so many numbers is from Gaussian, in log probability: c of the proof."""
+    return numbers * _log_factor(_SMOOTHING)
+
+
 def vector_mu(eps: float, delta: float, numbers: int) -> float:
     """Largest mu at which integer noise, on so many numbers over all rounds, is (eps, delta)-DP.
 
@@ -195,7 +220,7 @@ def vector_mu(eps: float, delta: float, numbers: int) -> float:
     ValueError
         If there are too many numbers at so small an eps for the bound to be of use.
     """
-    c = numbers * _log_factor(_SMOOTHING)
+    c = rounding_of(numbers)
     if 2 * c > 0.1 * min(eps, 1.0):
         raise ValueError(f"no integer noise is calibrated for {numbers} numbers at eps={eps:g}")
     return mu_of((eps - 2 * c) * (1 - _ROUNDING), delta * math.exp(-c) * (1 - _ROUNDING))
@@ -203,7 +228,7 @@ def vector_mu(eps: float, delta: float, numbers: int) -> float:
 
 def vector_eps(mu: float, numbers: int, delta: float) -> float:
     """Smallest eps at which integer noise of `mu` on so many numbers in all is (eps, delta)-DP."""
-    c = numbers * _log_factor(_SMOOTHING)
+    c = rounding_of(numbers)
     return eps_of_mu(mu, delta * math.exp(-c)) + 2 * c
 
 

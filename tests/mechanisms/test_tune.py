@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import forms
 import numpy as np
 import pytest
 from scipy.stats import binom, norm
@@ -14,7 +15,7 @@ from pate_cli.cli import main
 from pate_cli.privacy import selection
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import mu_of
-from pate_cli.types import PrivateRecords, Setting
+from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
 SMALL = ["dataset.n_records=3000", "split.private=2500", "split.public=60", "teacher.size=50"]
 N, EPS, DELTA = 6499, 1.0, 1 / 6499
@@ -53,10 +54,56 @@ def test_the_law_of_the_choice():
 def test_labellings_get_the_larger_of_two_shares(count, by_trials):
     teachers = [{"estimator": "logistic", "params": {"C": 0.5 + i}} for i in range(count)]
     plan = tuned([{"label": str(i), "teacher": teacher} for i, teacher in enumerate(teachers)])
-    (eps,) = {labelling.setting.eps for labelling in plan.labellings}
+    ((eps, delta),) = {(labelling.setting.eps, labelling.setting.delta) for labelling in plan.labellings}
     composed, tried = mu_of(EPS, DELTA) / math.sqrt(count), selection.trials_mu(EPS, DELTA, 4 * count)
+    assert delta == DELTA
     assert mu_of(eps, DELTA) == pytest.approx(max(composed, tried), rel=1e-6)
     assert (plan.trials, tried > composed) == (4 * count * by_trials, by_trials)
+
+
+GAUSSIAN = {"label": "gaussian"}
+BESIDE = {
+    "gaussian": {"label": "more", "teacher": {"estimator": "tree", "count": 30}},
+    "noisy_gd": {"label": "noisy_gd", "mechanism": {"name": "noisy_gd", "steps": 5}},
+    "best": {"label": "best", "mechanism": {"name": "best", "steps": 5}},
+    "score_boosting": {"label": "score_boosting", "mechanism": {"name": "score_boosting", "rounds": 1}},
+}
+
+
+@pytest.mark.parametrize(
+    ("beside", "eps", "delta", "m", "n_classes"),
+    [
+        ("gaussian", 1e-6, 1e-6, 5000, 2),
+        ("gaussian", 1e-6, 1e-9, 5000, 3),
+        ("gaussian", 1e-6, 0.02, 500, 2),
+        ("gaussian", 0.01, 0.1, 300, 3),
+        ("gaussian", 0.01, 0.5, 300, 2),
+        ("gaussian", 20.0, 0.01, 300, 2),  # a random number of trials
+        ("noisy_gd", 0.01, 0.02, 300, 2),
+        ("noisy_gd", 0.01, 0.1, 300, 2),
+        ("best", 1e-6, 1e-6, 300, 2),
+        ("best", 0.01, 0.1, 300, 2),
+        ("score_boosting", 0.01, 0.1, 300, 2),
+    ],
+)
+@pytest.mark.parametrize("exact", [False, True])
+def test_the_door_counts_no_more_than_is_promised_and_not_much_less(beside, eps, delta, m, n_classes, exact):
+    """Where delta is of the order of eps, and where noise has many numbers at a tiny eps, too."""
+    if exact and beside == "noisy_gd":
+        return
+    learner, rng, n = ("tree", {}), np.random.default_rng(0), 2000
+    setting = Setting(eps, delta, n, m, 60, 2, n_classes, 20, False, learner, learner, "drop")
+    plan = mechanisms.calibrate("tune", {"candidates": [GAUSSIAN, BESIDE[beside]]}, setting)
+    plan = plan.with_exact_noise() if exact else plan
+    records = PrivateRecords(rng.normal(size=(n, 2)), np.arange(n) % n_classes)
+    door = Door.seeded(0)
+    public = PublicPoints(rng.normal(size=(m, 2)))
+    plan.release(Private(records), public, door, np.random.default_rng(1))
+    spent, promised = plan.loss(door.spent), plan.guarantee
+    assert (promised.eps, promised.delta) == (eps, delta)
+    assert spent.eps <= eps * (1 + 1e-9)
+    assert spent.delta <= delta * (1 + 1e-9)
+    assert spent.eps >= eps * (0.8 if exact and eps < 1e-3 else 0.99)
 
 
 @pytest.mark.parametrize(("mu", "expected"), [(0.1, 2.0), (0.5, 20.0)])
@@ -74,6 +121,14 @@ def test_trials_cost_no_less_than_their_exact_profile(mu, expected):
         for one, other in ((0.0, mu), (mu, 0.0)):
             excess = density(grid, one) - math.exp(eps) * density(grid, other)
             assert np.trapezoid(np.maximum(excess, 0), grid) <= delta
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("expected", [2.0, 8.0, 48.0])
+@pytest.mark.parametrize("delta", [1e-3, 1e-6])
+def test_trials_cost_what_dp_accounting_says(mu, expected, delta):
+    theirs = forms.eps_of_trials(mu, expected, delta)
+    assert selection.trials_eps(mu, expected, delta) == pytest.approx(theirs, rel=1e-3)
 
 
 def test_a_record_is_held_out_or_taught():
