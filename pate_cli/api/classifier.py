@@ -185,7 +185,8 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed = None if exact else int(check_random_state(self.random_state).randint(2**31))
         streams = pipeline.Streams.fresh() if seed is None else pipeline.Streams.of(seed, 0)
         self.classes_, codes = self._codes(y)
-        units = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+        with _value_errors():
+            units = None if groups is None else frames.persons(groups)
         if units is not None and units.shape != (len(y),):
             raise ValueError(f"groups: {units.shape[0]} values; accepted: {len(y)}, one for each record")
         if X_public is None:

@@ -67,8 +67,8 @@ def _named(text: str, config_dir: str | None) -> Named:
         if not held:
             raise ConfigError("--tables", name, f"{', '.join(known)}; {_ACCEPTED}")
         path = held[0]
-    stem = Path(path.name.removesuffix(path.suffix) if path.suffix in _PACKED else path.name)
-    kind = _KINDS.get(stem.suffix, "libsvm")
+    stem = Path(path.name.removesuffix(path.suffix) if path.suffix.lower() in _PACKED else path.name)
+    kind = _KINDS.get(stem.suffix.lower(), "libsvm")
     overrides = [f"dataset={kind}", f"dataset.path={quoted(str(path))}", *given]
     if kind in ("csv", "parquet") and not any(text.startswith("dataset.target=") for text in given):
         overrides.append(f"dataset.target={_TARGET}")

@@ -6,16 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pate_cli.datasets.encoding import TableEncoder
 from pate_cli.datasets.inference import infer
+from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.new_records import training_table
-from pate_cli.datasets.reading import Table, columns_of
+from pate_cli.datasets.reading import Table, columns_of, has_value
 from pate_cli.errors import DataError
+from pate_cli.types import IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["encoder_of", "has_texts", "new_records", "records"]
+__all__ = ["encoder_of", "has_texts", "new_records", "persons", "records"]
 
 
 def has_texts(X: Any) -> bool:
@@ -43,6 +47,16 @@ def records(frame: pd.DataFrame, encoder: TableEncoder, name: str) -> pd.DataFra
 def new_records(frame: pd.DataFrame, encoder: Any) -> Any:
     """Encode a DataFrame by a fitted encoder."""
     return encoder.transform(training_table(encoder, "X").read(_table(frame, "X"))[0])
+
+
+def persons(groups: Any) -> IntArray:
+    """Number of the person of each record; refuses one without a name, and one person under two names."""
+    found, numbers = np.unique(np.asarray(groups), return_inverse=True)
+    names = [str(value) for value in found.tolist()]
+    if absent := [code for code, name in enumerate(names) if not has_value(name, (), numeric=True)]:
+        row = int(np.argmax(numbers == absent[0]))
+        raise DataError(f"groups, row {row}: {names[absent[0]]!r}; accepted: a name for each record")
+    return Labels(names, numbers).distinct("the name", "groups, row {}".format).codes
 
 
 def _table(frame: pd.DataFrame, name: str) -> Table:

@@ -40,10 +40,15 @@ def texts_of(values: NDArray[Any]) -> list[str]:
 
 
 def identity(text: str, decimal: str = ".") -> Hashable:
-    """What two texts share that may mean the same: 7, 7.0 and +7, or letters that look alike."""
+    """What two texts share that may mean the same: 7, 7.0 and +7, or letters that look alike.
+
+    Names in hexadecimal digits, as 0e12 and 0e34, are no numbers.
+    """
     plain = unicodedata.normalize("NFKC", text).strip()
     pointed = plain if decimal == "." else plain.replace(".", "?").replace(decimal, ".")
-    return Decimal(pointed) if _is_number(pointed) else plain
+    value = number_in(pointed)
+    is_number = value is not None and math.isfinite(value) and (value or "e" not in pointed.lower())
+    return Decimal(pointed) if is_number else plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +107,9 @@ class Labels:
 
 def in_order(names: Collection[str]) -> tuple[str, ...]:
     """Sort labels, by value where all of them are numbers."""
-    key: Callable[[str], Any] = Decimal if all(map(_is_number, names)) else str
-    return tuple(sorted(names, key=key))
+    numbers: dict[str, Any] = {name: identity(name) for name in names}
+    all_numbers = all(isinstance(number, Decimal) for number in numbers.values())
+    return tuple(sorted(names, key=numbers.__getitem__ if all_numbers else None))
 
 
 def most_classes(n_records: int) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pate_cli import PateClassifier
 from pate_cli.cli import main
 from pate_cli.datasets import load
 from pate_cli.datasets.labels import number_in
@@ -248,3 +249,23 @@ def test_more_classes_than_the_root_of_the_records_are_refused():
         assert ("(dataset.target)" in str(caught.value)) is ("target" in given)
         with pytest.raises(ConfigError, match=r"dataset\.classes: got '61 labels'; accepted: at most 60"):
             load(name, **given, classes=list(range(61)))
+
+
+def test_names_in_hexadecimal_digits_are_no_numbers():
+    table = pd.DataFrame({"who": ["0e12", "0e34", "12e99999999999999999999"] * 4, "x": range(12)})
+    table.assign(y=["a", "b"] * 6).to_csv("f", index=False)
+    assert load("csv", path="f", target="y", unit="who").n_units == 3
+    assert load("csv", path="f", target="who", unit="y").classes == (
+        "0e12",
+        "0e34",
+        "12e99999999999999999999",
+    )
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"), [(["7", "7.0"], "row 1: the name is '7.0', and '7'"), ([1.0, np.nan], "'nan'")]
+)
+def test_one_group_under_two_names_is_refused(groups, said):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    with pytest.raises(ValueError, match=said):
+        PateClassifier().fit(X, X[:, 0] > 0, X, groups=groups * 20)
