@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -20,7 +20,14 @@ import numpy as np
 from pate_cli import datasets, learners, mechanisms, students, teachers
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.teaching import auto_count, in_codes, sees_features, train_groups, with_features
+from pate_cli.mechanisms.teaching import (
+    chosen_count,
+    in_codes,
+    sees_features,
+    teaching_key,
+    train_groups,
+    with_features,
+)
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import Noise
@@ -151,13 +158,12 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
     t, s = (in_codes(getattr(config, key), key, dataset.classes) for key in ("teacher", "student"))
     config = replace(config, teacher=t, student=s)
     sizes = datasets.sizes_of(dataset, **config.split.shares, release=config.release)
-    delta = 1 / sizes.n_private if config.delta is None else config.delta
-    sparse = datasets.becomes_sparse(dataset)
-    count = _auto_count(config, sizes.n_private, C, delta) if t.auto_count else t.count
+    delta = config.delta or 1 / sizes.n_private
+    sparse, module = datasets.becomes_sparse(dataset), mechanisms.find(config.mechanism.name)
+    count = chosen_count(module, sizes.n_private, C, config.eps, delta) if t.auto_count else t.count
     n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=count)
     learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse)
     students.check_student(s.estimator, s.params, n_classes=C, sparse=sparse)
-    module = mechanisms.find(config.mechanism.name)
     mapped = mechanisms.features_of(config.mechanism.name, config.features.name)
     setting = Setting(
         eps=config.eps,
@@ -197,12 +203,6 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
         raise RuntimeError(f"{plan.name} promises {promised}; asked: eps={config.eps:g}, delta={delta:g}")
     seen = replace(setting, student_mapped=setting.student_mapped and plan.sees_features)
     return Prepared(config, dataset, sizes, plan.n_teachers, delta, plan, seen)
-
-
-def _auto_count(config: RunConfig, n_private: int, n_classes: int, delta: float) -> int:
-    """Number of teachers from public numbers, by the mechanism's own rule if it has one."""
-    rule = getattr(mechanisms.find(config.mechanism.name), "auto_count", auto_count)
-    return int(rule(n_private, n_classes, config.eps, delta))
 
 
 def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Outcome:
@@ -290,15 +290,6 @@ def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, strea
             f"what was released costs eps={cost.eps:g}, delta={cost.delta:g}: above the guarantee"
         )
     return released
-
-
-def teaching_key(config: RunConfig) -> Hashable:
-    """Key of all that votes depend on: runs with equal keys may share `train` of the same repeat."""
-    t, name = config.teacher, config.mechanism.name
-    mapped = (mechanisms.features_of(name, config.features.name), config.features.directions)
-    rule = getattr(mechanisms.find(name), "auto_count", auto_count).__module__
-    chosen_from = (config.eps, config.delta, rule) if t.auto_count else ()
-    return repr((config.dataset, config.split, t, config.seed, mapped, chosen_from))
 
 
 def train(run: Prepared, repeat: int, votes: teachers.VoteRecord | None = None) -> Trained:

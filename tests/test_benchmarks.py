@@ -84,4 +84,4 @@ def test_sparse_records_as_described(tmp_path):
     reading.write_sparse(tmp_path / "sparse", 50, 300, 10)
     X, y, _ = libsvm.parse(tmp_path / "sparse")
     assert X.shape[0] == 50
-    assert set(y) == {-1.0, 1.0}
+    assert {float(name) for name in y.names} == {-1.0, 1.0}

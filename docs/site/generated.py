@@ -28,7 +28,7 @@ _ABOUT = {
 def keys() -> str:
     """Tables of all configuration keys: default, accepted values, meaning."""
     out = ["## Of every run", "", *_table(REPO / "conf/config.yaml", "", _of_every_run()), ""]
-    for group in ("dataset", "mechanism", "teacher", "student", "compute"):
+    for group in ("dataset", "mechanism", "features", "teacher", "student", "compute"):
         out += [f"## `{group}`", "", *([_ABOUT[group], ""] if group in _ABOUT else [])]
         for file in sorted((REPO / "conf" / group).glob("*.yaml")):
             out += [f"### `{group}={file.stem}`", "", _said(file), ""]
@@ -104,7 +104,7 @@ def _table(file: Path, prefix: str, accepted: dict[str, str]) -> list[str]:
     return lines
 
 
-_GROUPS = ("dataset", "mechanism", "teacher", "student", "compute", "split")
+_GROUPS = ("dataset", "mechanism", "features", "teacher", "student", "compute", "split")
 
 
 def commands() -> str:

@@ -70,7 +70,7 @@ def read_candidate(one: Mapping[str, Any], setting: Setting) -> tuple[Labelling,
     mechanisms.read(name, options)
     C, sparse = setting.n_classes, setting.sparse
     if given := one.get("teacher"):
-        known("teacher.", given, ("estimator", "params", "size", "count"))
+        known("teacher.", given, ("estimator", "params", "size", "count", "features"))
         size, count, K = given.get("size"), given.get("count"), setting.n_teachers
         if size is not None or count is not None:
             K = teachers.n_teachers(setting.n_private, size=size, count=count)
@@ -78,10 +78,11 @@ def read_candidate(one: Mapping[str, Any], setting: Setting) -> tuple[Labelling,
         learners.check_learner(*setting.teacher, n_classes=C, sparse=sparse)
     learner, unanswered = setting.student, setting.unanswered
     if given := one.get("student"):
-        known("student.", given, ("estimator", "params", "unanswered"))
+        known("student.", given, ("estimator", "params", "unanswered", "features"))
         learner = _learner(given, "student", setting)
         unanswered = given.get("unanswered", unanswered)
         students.check_student(*learner, n_classes=C, sparse=sparse)
+    setting = replace(setting, features="auto" if setting.features == "none" else setting.features)
     return Labelling(name, options, setting), Student(str(one["label"]), *learner, unanswered)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -17,10 +17,12 @@ from pate_cli.types import Answers, FloatArray, PrivateRecords, PublicPoints, Se
 
 __all__ = [
     "auto_count",
+    "chosen_count",
     "fit_student",
     "in_codes",
     "make_teacher",
     "sees_features",
+    "teaching_key",
     "train_groups",
     "train_teachers",
 ]
@@ -119,6 +121,22 @@ def sees_features(learner: Any, mapped: str, n_classes: int) -> bool:
         return True
     made = learners.make_learner(learner.estimator, learner.params, seed=None, n_classes=n_classes)
     return learners.is_linear(made)
+
+
+def teaching_key(config: Any) -> Hashable:
+    """Key of all that votes depend on: runs with equal keys may share the teachers of the same repeat."""
+    from pate_cli import mechanisms
+
+    t, name = config.teacher, config.mechanism.name
+    mapped = (mechanisms.features_of(name, config.features.name), config.features.directions)
+    rule = getattr(mechanisms.find(name), "auto_count", auto_count).__module__
+    chosen_from = (config.eps, config.delta, rule) if t.auto_count else ()
+    return repr((config.dataset, config.split, t, config.seed, mapped, chosen_from))
+
+
+def chosen_count(module: Any, n_private: int, n_classes: int, eps: float, delta: float) -> int:
+    """Number of teachers from public numbers, by the own rule of a mechanism's module if it has one."""
+    return int(getattr(module, "auto_count", auto_count)(n_private, n_classes, eps, delta))
 
 
 def auto_count(n_private: int, n_classes: int, eps: float, delta: float) -> int:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.features.classifiers import MappedClassifier
 from pate_cli.learners import BUILT_IN, limit_to, make_learner, try_out
 from pate_cli.types import UNANSWERED, Answers, FloatArray, IntArray, PublicPoints, Unanswered
 
@@ -58,6 +57,8 @@ def fit_student(
     Labels of one class give a constant, no labels the constant 0. ConfigError if the learner cannot learn.
     With `mapped` it learns from the features of the points, and maps the records that it predicts.
     """
+    from pate_cli.features.classifiers import MappedClassifier
+
     seen = points.seen(mapped)
     student = _fitted(seen.X, answers, estimator, params, unanswered, rng, n_classes, seed, weights)
     return student if seen is points else MappedClassifier(points.features, student)

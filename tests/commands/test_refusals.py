@@ -24,7 +24,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         # values
         ("eps=0", "eps: got 0; accepted: a number from 1e-06 to 500, or inf"),
         (f"{SMALL} teacher.count=961", "teacher.count: got 961; accepted: "),
-        ("teacher.size=null", "teacher.size: got None; accepted: a whole number >= 1, or null with"),
+        ("teacher.features=1", "teacher.features: got 1; accepted: auto, true or false"),
         (f"{SMALL} mechanism=active split.budget=41", "split.budget: got 41; accepted: "),
         ("repeats=1e3", "repeats: got 1000.0; accepted: a whole number in digits: repeats=1000"),
         (f"seed={'7' * 5000}", f"seed={'7' * 45}... (5,005 characters): cannot be read"),

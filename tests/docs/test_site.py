@@ -69,7 +69,7 @@ def test_the_reference_has_every_key_with_its_accepted_values():
             for field in dataclasses.fields(module.Options):
                 row = next(line for line in section.splitlines() if f"`{group}.{field.name}`" in line)
                 assert field.metadata["check"].describe().replace("|", "\\|") in row
-    for group in ("teacher", "student", "compute"):
+    for group in ("features", "teacher", "student", "compute"):
         for file in sorted((REPO / "conf" / group).glob("*.yaml")):
             assert f"{group}={file.stem}" in sections
     whole = composition.compose(["mechanism=svt"])
