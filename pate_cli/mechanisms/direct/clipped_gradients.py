@@ -14,12 +14,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pate_cli.features.classifiers import probabilities
 from pate_cli.features.stable_rows import UNIT, by_row, row_squares, to_integers
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
 from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints, Released, dense
 
-__all__ = ["CLIPS", "LINE", "ClippedGradients", "PersonSums", "grain_for", "noisy_descent", "probabilities"]
+__all__ = ["CLIPS", "LINE", "ClippedGradients", "PersonSums", "grain_for", "noisy_descent"]
 
 CLIPS = (1e-100, 1e100)
 """Range of accepted clips: products with them neither overflow nor lose bits."""
@@ -197,17 +198,6 @@ def _inner(one: FloatArray, other: FloatArray) -> FloatArray:
 def grain_for(largest: float) -> float:
     """Unit of sums as large as this, a power of two: they are whole numbers of at most 52 bits in it."""
     return UNIT * float(2.0 ** -min(_RESIDUAL_BITS, _SUM_BITS - 16 - math.ceil(math.log2(largest + 1))))
-
-
-def probabilities(scores: FloatArray) -> FloatArray:
-    """Probabilities from scores along the last axis: of class 1 where it holds one, else of each class."""
-    from scipy.special import expit
-
-    if scores.shape[-1] == 1:
-        return np.asarray(expit(scores))
-    shares: FloatArray = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    shares /= shares.sum(axis=-1, keepdims=True)
-    return shares
 
 
 def _segment_sums(weights: FloatArray, starts: IntArray) -> Any:
