@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from pate_cli import __version__
+from pate_cli.engine.signals import terminable
 from pate_cli.errors import InputError, Terminated
 
 __all__ = ["COMMANDS", "entry_point", "main"]
@@ -53,16 +54,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 done, 1 internal error, 2 bad input, 130 interrupted, 143 terminated.
+        0 done, 1 internal error, 2 bad input, 129 the terminal was closed, 130 interrupted, 143 terminated.
     """
+    _open_streams()
     try:
-        code = _main(list(sys.argv[1:] if argv is None else argv))
+        with terminable():
+            code = _main(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()  # a failed write shows here, not when the interpreter ends
         return code
     except InputError as error:
         return _fail(2, str(error))
-    except Terminated:
-        return _fail(143, "terminated")
+    except Terminated as stop:
+        return _fail(128 + stop.number, "terminated")
     except KeyboardInterrupt:
         return _fail(130, "interrupted")
     except BrokenPipeError:  # the reader went away, as in `pate table ... | head`
@@ -99,6 +102,15 @@ def _main(args: list[str]) -> int:
 def _say(text: str) -> int:
     sys.stdout.write(text)
     return 0
+
+
+def _open_streams() -> None:
+    """Open the standard streams that are closed, as a daemon's: files of ours would get their numbers."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w"))
 
 
 def _let_go(code: int) -> int:

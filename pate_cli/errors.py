@@ -18,7 +18,11 @@ class BudgetSpent(RuntimeError):
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, as of a batch system: treated as Ctrl-C."""
+    """SIGTERM, as of a batch system, or SIGHUP, of a terminal that closes: treated as Ctrl-C."""
+
+    def __init__(self, number: int = 15) -> None:
+        super().__init__()
+        self.number = number
 
 
 class InputError(Exception):

@@ -26,7 +26,8 @@ from pate_cli.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["check_directory", "check_file", "err", "is_own", "open_file", "out", "write_file", "write_output"]
+__all__ = ["check_directory", "check_file", "err", "is_own", "only_writer", "open_file", "out"]
+__all__ += ["write_file", "write_output"]
 
 
 @cache
@@ -135,6 +136,32 @@ def check_directory(path: Path, key: str = "--output", *, parents: bool = False)
 
 
 @contextlib.contextmanager
+def only_writer(directory: Path, key: str = "--output") -> Iterator[list[Path]]:
+    """Make a directory, and keep other commands from writing there; InputError if one does already.
+
+    Gives the directories that were made. The system releases the lock of a process that ends, however it
+    does; a file system that has no locks is taken at its word.
+    """
+    import fcntl
+
+    new = [path for path in (directory, *directory.parents) if not path.exists()]
+    directory.mkdir(parents=True, exist_ok=True)
+    lock = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        accepted = "another command writes there at this moment; give another directory, or wait"
+        raise InputError(f"{key} {directory}: {accepted}") from None
+    except OSError:
+        pass
+    try:
+        yield new
+    finally:
+        os.close(lock)
+
+
+@contextlib.contextmanager
 def _named(path: Path, key: str) -> Iterator[None]:
     try:
         yield
@@ -186,8 +213,8 @@ def _replace(path: Path, data: bytes, mode: int | None, *, sync: bool, permissio
     except BaseException as error:  # Ctrl-C too
         with contextlib.suppress(OSError):
             temporary.unlink()
-        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
-            error.filename, error.filename2 = str(path), None  # the name the user knows
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
+            raise OSError(error.errno, error.strerror, str(path)) from error  # the name the user knows
         raise
     if sync:
         _sync_directory(real.parent)

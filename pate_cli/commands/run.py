@@ -20,9 +20,11 @@ from pate_cli.commands.hydra_runtime import run_by_hydra
 from pate_cli.config import Composer, command_line
 from pate_cli.engine.rows import Job, check_jobs
 from pate_cli.engine.run_dir import execute, show_table
-from pate_cli.engine.signals import terminable
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.release.release import release
+from pate_cli.results import read_record
+from pate_cli.results.settings import row_hash
+from pate_cli.results.store import RECORD_NAME
 
 __all__ = ["check_jobs", "main", "run_jobs"]
 
@@ -55,6 +57,9 @@ def main(argv: list[str]) -> int:
     terminal.check_directory(target, key, parents=True)
     if releases and target.exists() and any(target.iterdir()):
         raise ConfigError(key, str(target), "a new or an empty directory for a release")
+    places = [target / str(number) for number in range(len(jobs))] if line.multirun else [target]
+    for place, job in zip(places, jobs, strict=True):
+        _check_replaced(place, job, key, force=line.force)
     plain = composer.is_plain(lists[0])
     known = [] if line.sweeper else jobs
     run_here = functools.partial(
@@ -70,7 +75,7 @@ def main(argv: list[str]) -> int:
             " not differentially private"
         )
     try:
-        with terminable(), _no_trace_if_refused(target, release=releases):
+        with terminal.only_writer(target, key) as new, _no_trace_if_refused(target, new, release=releases):
             if plain:
                 run_here(_places(line, lists, jobs, target))
             else:
@@ -145,13 +150,25 @@ def _default_target(line: command_line.CommandLine, jobs: Sequence[Job]) -> Path
     return target
 
 
+def _check_replaced(place: Path, job: Job, key: str, *, force: bool) -> None:
+    """Refuse (InputError) to replace a release; without `force`, name a run of another configuration."""
+    try:
+        earlier = read_record(place / RECORD_NAME)
+    except DataError:
+        return
+    if earlier.config.get("release"):
+        raise InputError(f"{key} {place}: has the files of a release; give another directory")
+    if not force and row_hash(earlier.config) != row_hash(job.raw):
+        which = f"{earlier.dataset}, {earlier.mechanism}, eps {earlier.eps}"
+        grid.remark(f"{place}: a run of another configuration ({which}) is replaced")
+
+
 @contextmanager
-def _no_trace_if_refused(target: Path, *, release: bool) -> Iterator[None]:
-    """Remove the files of a run that was refused before its first repeat was done.
+def _no_trace_if_refused(target: Path, new: Sequence[Path], *, release: bool) -> Iterator[None]:
+    """Remove the files of a run refused before its first repeat was done, where its directory is `new`.
 
     Of a release only empty directories: it removes its own files, unless it is charged.
     """
-    new = [path for path in (target, *target.parents) if not path.exists()]
     try:
         yield
     except InputError:

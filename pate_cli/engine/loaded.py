@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from pate_cli.errors import ConfigError, InputError
+from pate_cli.learners import contained
 
 __all__ = ["LoadedCode", "code_version", "has_source", "library_versions", "loaded_code"]
 
@@ -90,8 +91,9 @@ def library_versions() -> dict[str, str]:
 def has_source(module: str) -> bool:
     """Whether a module, imported here, has a file to hash: those of a notebook or script count as none."""
     try:
-        importlib.import_module(module)
-    except (Exception, SystemExit):  # `learners.check_learner` says what is wrong with it
+        with contained():
+            importlib.import_module(module)
+    except Exception:  # `learners.check_learner` says what is wrong with it
         return True
     return module not in _SCRIPTS and bool(vars(sys.modules[module]).get("__file__"))
 

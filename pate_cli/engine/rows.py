@@ -41,6 +41,13 @@ class Row:
         """Dataset and mechanism, for the name of a directory."""
         return f"{self.config.dataset.name}-{self.config.mechanism.label}"
 
+    @property
+    def foreign(self) -> bool:
+        """Whether a learner comes neither from scikit-learn nor from this package."""
+        names = (self.config.teacher.estimator, self.config.student.estimator)
+        packages = {name.partition(".")[0] for name in names if isinstance(name, str) and "." in name}
+        return not packages <= {"sklearn", "pate_cli"}
+
     def run(self, repeat: int, trained: pipeline.Trained | None = None) -> pipeline.Outcome:
         """Do one repeat; warnings, as of the student's learner, are in the outcome."""
         with warnings.catch_warnings(record=True) as caught:

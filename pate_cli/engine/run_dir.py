@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
+import os
+import platform
 import shlex
 import traceback
 from bisect import insort
@@ -20,6 +23,7 @@ from pate_cli.engine.rows import Job, columns_of
 from pate_cli.engine.store import PLACE, RepeatRecord, RepeatStore
 from pate_cli.errors import InfeasibleError, InputError
 from pate_cli.results.repeats import RepeatsFile
+from pate_cli.results.store import RECORD_NAME
 from pate_cli.terminal import write_file
 
 __all__ = ["execute", "show_table"]
@@ -152,6 +156,7 @@ class _RunDirectory:
 
     def add(self, done: schedule.Done) -> None:
         """Write a repeat; after the last one the run is finished."""
+        self._check_directory()
         done.write(self._table, "")
         if done.student is not None:
             write_file(self._directory / "student.skops", done.student, sync=False)  # the store has it, too
@@ -177,9 +182,28 @@ class _RunDirectory:
         self.finished = True
         if status != "ok" and not self._failed:
             self._table.end("", status, message or "")
-        if self._done:
-            self._table.write()
-        self._write_record(status, message)
+        self._check_directory()
+        try:
+            if self._done:
+                self._table.write()
+        except OSError as error:
+            status, message = "error", message or str(error)
+            raise
+        finally:
+            self._write_last(status, message)
+
+    def _check_directory(self) -> None:
+        if not self._directory.is_dir():
+            text = "was removed while the run went on"
+            raise FileNotFoundError(errno.ENOENT, text, str(self._directory))
+
+    def _write_last(self, status: str, message: str | None) -> None:
+        """Write the final record; on a full disk that of the run that goes on makes room for it."""
+        try:
+            self._write_record(status, message)
+        except OSError:
+            (self._directory / RECORD_NAME).unlink(missing_ok=True)
+            self._write_record(status, message)
 
     def _write_record(self, status: str, message: str | None) -> None:
         raw, run = self._raw, self._run
@@ -190,6 +214,7 @@ class _RunDirectory:
         if status == "infeasible":
             summary["eps"] = float(raw["eps"])  # as typed, to tell it from the other points
         seed = raw.get("seed")
+        process = {"process": {"host": platform.node(), "pid": os.getpid()}} if status == "running" else {}
         record = results.RunRecord(
             status=status,
             dataset=str(raw.get("dataset", {}).get("name")),
@@ -197,7 +222,8 @@ class _RunDirectory:
             config=raw,
             sizes=run.prepared.counts if run else {},
             plan={"protects": run.prepared.protects, **run.prepared.plan.describe()} if run else {},
-            provenance=results.collect_provenance(
+            provenance=process
+            | results.collect_provenance(
                 seed=seed if isinstance(seed, int) else 0,
                 dataset_checksum=run.prepared.dataset.checksum if run else "",
                 started=self._started,

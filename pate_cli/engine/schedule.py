@@ -4,9 +4,9 @@ A run is one row, a sweep a row for each job, a frontier one for each method and
 task is one repeat of the rows that share their teachers: votes once, then each row.
 
 Where the work is done: for two seconds in this process, then in one process a core; with `compute.workers`,
-or on a Dask cluster, all of it in those workers. Tasks are spread, or the teachers of each where tasks are
-fewer than workers. The numbers do not depend on it: each repeat has its own random streams, and each teacher
-its own part and seed, wherever it is trained.
+on a Dask cluster, or with learners of other packages, all of it in those workers. Tasks are spread, or
+the teachers of each where tasks are fewer than workers. The numbers do not depend on it: each repeat has its
+own random streams, and each teacher its own part and seed, wherever it is trained.
 
 A repeat is kept the moment it is done (on a cluster, whose workers may have other disks, the moment it
 comes back), so a killed command goes on where it was. A failure is never kept.
@@ -228,7 +228,8 @@ class _Work:
         left = [self._recalled(task) for task in tasks]
         compute = next(iter(self._shared.rows.values())).config.compute
         with open_workers(compute) as workers:
-            if workers.here and (workers.count == 1 or compute.workers is None):
+            ours = not any(row.foreign for row in self._shared.rows.values())  # else they may end a process
+            if workers.here and (workers.count == 1 or (ours and compute.workers is None)):
                 yield from self._here(left, alone=workers.count == 1)
             if left:
                 yield from self._spread(left, workers)

@@ -1,10 +1,11 @@
-"""Signals: processes that answer Ctrl-C, and the effect of SIGTERM."""
+"""Signals: processes that answer Ctrl-C, and the effect of SIGTERM and SIGHUP."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
+import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -21,11 +22,11 @@ _WATCH = 1.0
 
 @contextlib.contextmanager
 def interrupts_ignored(*others: signal.Signals) -> Iterator[None]:
-    """Start processes within this: they ignore Ctrl-C, which this one answers, and `others` likewise."""
+    """Start processes within this: they ignore Ctrl-C and SIGHUP, which this one answers, and `others`."""
     if threading.current_thread() is not threading.main_thread():  # signals are not ours to set
         yield
         return
-    before = {each: signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, *others)}
+    before = {each: signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGHUP, *others)}
     try:
         yield
     finally:
@@ -35,19 +36,37 @@ def interrupts_ignored(*others: signal.Signals) -> Iterator[None]:
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM, as batch systems send it, raise Terminated in the main thread, as Ctrl-C does its own."""
+    """Let SIGTERM and SIGHUP raise Terminated in the main thread, as Ctrl-C raises KeyboardInterrupt.
+
+    One that is ignored, as under `nohup`, stays so. A terminal that closes takes no more messages.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def stop(*_: Any) -> None:
-        raise Terminated
+    def stop(number: int, _: Any) -> None:
+        if number == signal.SIGHUP:
+            _leave_terminal()
+        raise Terminated(number)
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)}
     try:
+        for each, handler in before.items():
+            if handler is not signal.SIG_IGN:
+                signal.signal(each, stop)
         yield
     finally:
-        signal.signal(signal.SIGTERM, before if before is not None else signal.SIG_DFL)
+        for each, handler in before.items():
+            signal.signal(each, signal.SIG_DFL if handler is None else handler)
+
+
+def _leave_terminal() -> None:
+    """Send what is printed nowhere, but to a file or a pipe."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in (1, 2):
+        if stat.S_ISCHR(os.fstat(number).st_mode):
+            os.dup2(nowhere, number)
+    os.close(nowhere)
 
 
 @cache

@@ -29,11 +29,11 @@ import numpy as np
 from pate_cli import terminal
 from pate_cli.datasets.content import fingerprint
 from pate_cli.engine.loaded import LoadedCode, has_source, loaded_code
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, InputError
 from pate_cli.pipeline import Outcome, Prepared
 from pate_cli.results.provenance import config_hash
 from pate_cli.teachers import VoteRecord
-from pate_cli.terminal import write_file
+from pate_cli.terminal import open_file, write_file
 from pate_cli.types import Dataset, RepeatResult
 
 __all__ = ["PLACE", "CacheKey", "RepeatRecord", "RepeatStore", "VoteStore", "repeat_key", "vote_key"]
@@ -121,6 +121,27 @@ def _sha(content: bytes | None) -> str:
     return "" if content is None else hashlib.sha256(content).hexdigest()
 
 
+def _read(path: Path) -> bytes:
+    """Content of a regular file; OSError, at once, for anything else."""
+    with open_file(path) as file:
+        return file.read()
+
+
+def _write(path: Path, content: str | bytes, permissions: int | None = None) -> None:
+    """Write a file in place of whatever has its name."""
+    if path.is_symlink() or not path.is_file():
+        _clear(path)
+    write_file(path, content, sync=False, permissions=permissions)
+
+
+def _clear(path: Path) -> None:
+    """Remove a file; move a directory that has its name aside."""
+    if path.is_dir() and not path.is_symlink():
+        path.rename(path.with_name(f"{path.name}.{secrets.token_hex(4)}"))
+    else:
+        path.unlink(missing_ok=True)
+
+
 def _remove_temporaries(directory: Path) -> None:
     """Remove files that killed runs left half written; a young one may be another run's at this moment."""
     for path in directory.glob(".*.tmp"):
@@ -148,16 +169,16 @@ class RepeatRecord(RepeatResult):
 
 @dataclass(frozen=True)
 class RepeatStore:
-    """Finished repeats in a directory, which is made with the first one; processes may share it."""
+    """Finished repeats in a directory, made with the first one; processes may share it."""
 
     directory: Path  # absolute: worker processes kept from before may stand elsewhere
 
     def find(self, key: CacheKey, repeat: int, *, student: bool) -> tuple[RepeatRecord, bytes | None] | None:
         """Find a repeat and, if wanted, its student's file; None unless both are there and reliable."""
         try:
-            content = _unpack((self.directory / key.file(repeat, ".json")).read_bytes(), key, repeat)
+            content = _unpack(_read(self.directory / key.file(repeat, ".json")), key, repeat)
             record = None if content is None else RepeatRecord(**content)
-            file = (self.directory / key.file(repeat, ".skops")).read_bytes() if student else None
+            file = _read(self.directory / key.file(repeat, ".skops")) if student else None
         except (OSError, Damaged, TypeError):
             return None
         return (record, file) if record and (file is None or _sha(file) == record.student) else None
@@ -170,20 +191,23 @@ class RepeatStore:
         loaded: LoadedCode | None = None,
     ) -> None:
         """Write a repeat, after its student's file; `loaded` is of the process that did the work."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        # hundreds of them, and `read` refuses what is not whole: not worth waiting for the disk
+        self.directory.mkdir(exist_ok=True)
+        # hundreds of them, and `find` refuses what is not whole: not worth waiting for the disk
         if student is not None:
-            write_file(self.directory / key.file(record.repeat, ".skops"), student, sync=False)
+            _write(self.directory / key.file(record.repeat, ".skops"), student)
         text = _pack(key, record.repeat, asdict(record), loaded or loaded_code())
-        write_file(self.directory / key.file(record.repeat, ".json"), text, sync=False)
+        _write(self.directory / key.file(record.repeat, ".json"), text)
 
     def forget(self, key: CacheKey, repeats: int) -> None:
         """Remove the first repeats of a row, so that they are done again."""
         for repeat in range(repeats):
-            (self.directory / key.file(repeat, ".json")).unlink(missing_ok=True)
+            _clear(self.directory / key.file(repeat, ".json"))
 
     def sweep(self) -> None:
-        """Remove files that killed runs left half written."""
+        """Make what is above, and remove files that killed runs left half written; InputError for a file."""
+        if os.path.lexists(self.directory) and not self.directory.is_dir():
+            raise InputError(f"{self.directory}: is no directory; finished repeats are kept there: remove it")
+        self.directory.parent.mkdir(parents=True, exist_ok=True)
         _remove_temporaries(self.directory)
 
 
@@ -226,9 +250,9 @@ class VoteStore:
         key, record = vote_key(run), None
         path = self.directory / key.file(repeat, ".votes")
         with self._tolerant():
-            if self._is_usable(run) and path.exists():
+            if self._is_usable(run) and path.is_file():
                 try:
-                    record = _unpack(path.read_bytes(), key, repeat)
+                    record = _unpack(_read(path), key, repeat)
                     os.utime(path)
                 except Damaged as error:
                     self._say(f"{path}: {error}; made again")
@@ -245,7 +269,7 @@ class VoteStore:
                 self.directory.mkdir(0o700, exist_ok=True)
                 content = _pack(key, repeat, record, loaded_code())
                 path = self.directory / key.file(repeat, ".votes")
-                write_file(path, content, sync=False, permissions=0o600)
+                _write(path, content, permissions=0o600)
 
     def trim(self) -> None:
         """Remove the least recently used entries above the limit, and temporary files of killed runs."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from pate_cli.errors import ConfigError, did_you_mean
 from pate_cli.learners.class_params import limit_to
+from pate_cli.learners.contained import contained
 
 __all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "is_linear", "make_learner"]
 __all__ += ["passed_on"]
@@ -93,7 +94,8 @@ def make_learner(
     if seed is not None and "random_state" in known:
         defaults["random_state"] = seed
     try:
-        learner = cls(**{**defaults, **params})
+        with contained():
+            learner = cls(**{**defaults, **params})
         fits = is_classifier(learner)
     except Exception as error:  # a required argument, a meta-estimator without its estimator, ...
         made = f"a classifier that can be made from {params_key} alone ({error})"
@@ -214,7 +216,7 @@ def try_out(
     where: tuple[str, object] = (params_key, dict(params)) if params else (name_key, estimator)
     records = f"{len(y)} {'sparse' if sparse else 'dense'} records of {n_classes} classes"
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), contained():
             warnings.simplefilter("ignore")
             predicted = np.asarray(learner.fit(X, y).predict(X))
     except Exception as error:
@@ -246,8 +248,9 @@ def _imported(path: str, name_key: str, accepted: str) -> type:
     if not module or not all(part.isidentifier() for part in path.split(".")):
         raise ConfigError(name_key, path, accepted)
     try:
-        found = getattr(importlib.import_module(module), name)
-    except (Exception, SystemExit) as error:  # importing runs any code
+        with contained():
+            found = getattr(importlib.import_module(module), name)
+    except Exception as error:  # importing runs any code
         raise ConfigError(name_key, path, f"{accepted}; importing it failed ({error})") from error
     methods = ("fit", "predict", "get_params", "set_params")
     if not isinstance(found, type) or not all(callable(getattr(found, name, None)) for name in methods):
@@ -263,7 +266,8 @@ def _passes_on(cls: type) -> bool:
 def _parameters(cls: type) -> list[str]:
     """Names of a classifier's parameters."""
     try:
-        return sorted(cls().get_params(deep=False))
+        with contained():
+            return sorted(cls().get_params(deep=False))
     except Exception:  # it cannot be made without arguments: by scikit-learn's convention, the signature's
         return sorted(name for name in inspect.signature(cls).parameters if name != "self")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["SCHEMA_VERSION", "STATUSES", "RunRecord", "Summary", "summarise"]
 
 SCHEMA_VERSION = 1
-STATUSES = ("ok", "error", "interrupted", "running", "infeasible")
+STATUSES = ("ok", "error", "interrupted", "running", "killed", "infeasible")
 
 _WIDEST = 6.36  # half the 95% interval of 0 and 1, by Student's t with one degree of freedom: 12.706 / 2
 _LAW = "Student's t"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pate_cli.errors import DataError, one_line
 from pate_cli.results.record import RunRecord
@@ -15,6 +17,9 @@ from pate_cli.terminal import open_file, write_file
 __all__ = ["RECORD_NAME", "Found", "find_records", "read_record", "write_record"]
 
 RECORD_NAME = "result.json"
+
+_ROOM = 4096
+_KILLED = "its process is gone; finished repeats are in repeats.csv, and the same command goes on from there"
 
 
 class Found(NamedTuple):
@@ -25,10 +30,14 @@ class Found(NamedTuple):
 
 
 def write_record(directory: str | Path, record: RunRecord) -> Path:
-    """Write `result.json` into a directory, which is made if absent; an earlier one stays if that fails."""
+    """Write `result.json` into a directory, which is made if absent; an earlier one stays if that fails.
+
+    That of a run that goes on is longer than it needs to be: on a full disk it makes room for the last one.
+    """
     # Strict JSON: a nan or an infinity here is a bug, not something to write.
     text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    return _write(directory, RECORD_NAME, text)
+    Path(directory).mkdir(parents=True, exist_ok=True)
+    return write_file(Path(directory) / RECORD_NAME, text + " " * (record.status == "running") * _ROOM)
 
 
 def read_record(path: str | Path) -> RunRecord:
@@ -59,11 +68,6 @@ def find_records(paths: Iterable[str | Path]) -> Found:
     return found
 
 
-def _write(directory: str | Path, name: str, text: str) -> Path:
-    Path(directory).mkdir(parents=True, exist_ok=True)
-    return write_file(Path(directory) / name, text)
-
-
 def _candidates(path: Path, unreadable: list[tuple[Path, str]]) -> Iterator[Path]:
     if not path.is_dir():
         yield path
@@ -83,7 +87,7 @@ def _read(path: Path) -> RunRecord:
     try:
         with open_file(path) as file:
             content = json.loads(file.read().decode(), parse_constant=_not_json)
-        return RunRecord.from_dict(content)
+        record = RunRecord.from_dict(content)
     except OSError as error:
         raise DataError(error.strerror or str(error)) from error
     except json.JSONDecodeError as error:
@@ -92,6 +96,22 @@ def _read(path: Path) -> RunRecord:
         raise DataError("not UTF-8 text") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"not the record of a run: {error}") from error
+    if record.status == "running" and _is_gone(record.provenance.get("process")):
+        return replace(record, status="killed", message=_KILLED)
+    return record
+
+
+def _is_gone(process: Any) -> bool:
+    """Whether a process, of `provenance`, was one of this machine, and is no more."""
+    if not isinstance(process, dict) or process.get("host") != platform.node():
+        return False
+    try:
+        os.kill(process["pid"], 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, KeyError, TypeError, OverflowError):
+        pass
+    return False
 
 
 def _not_json(constant: str) -> None:

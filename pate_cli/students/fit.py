@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.learners import BUILT_IN, limit_to, make_learner, try_out
+from pate_cli.learners import BUILT_IN, contained, limit_to, make_learner, try_out
 from pate_cli.types import UNANSWERED, Answers, FloatArray, IntArray, PublicPoints, Unanswered
 
 __all__ = ["STUDENTS", "check_student", "fit_student", "make_student"]
@@ -99,9 +99,10 @@ def _fitted(
         student.part_size = answers.part_size
     X = X[rows]
     try:
-        student.fit(X, labels, **({} if weights is None else {"sample_weight": weights}))
-        student.predict(X[:1])  # some complain only here, as nearest neighbours with too few of them
-    except (Exception, SystemExit) as error:  # what it learns from is paid for
+        with contained():
+            student.fit(X, labels, **({} if weights is None else {"sample_weight": weights}))
+            student.predict(X[:1])  # some complain only here, as nearest neighbours with too few of them
+    except Exception as error:  # what it learns from is paid for
         accepted = f"a classifier that learns from {len(labels)} labels of {len(classes)} classes ({error})"
         raise ConfigError("student.estimator", estimator, accepted) from error
     return student

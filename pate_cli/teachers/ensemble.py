@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.learners import row_by_row
+from pate_cli.learners import contained, row_by_row
 from pate_cli.teachers.linear_votes import add_votes, in_order
 from pate_cli.types import FloatArray, IntArray, Votes, _Private, within_bounds
 
@@ -60,7 +60,7 @@ class Teacher(_Private):
         try:
             with isolated(self.seed):
                 return self._predict(X), None
-        except (Exception, SystemExit) as error:  # as nearest neighbours with fewer records than neighbours
+        except Exception as error:  # as nearest neighbours with fewer records than neighbours
             votes = np.full(X.shape[0], self.majority, dtype=np.int64)
             return votes, failure(self.estimator, "can predict after learning from its part", error)
 
@@ -77,7 +77,7 @@ class Teacher(_Private):
         try:
             with isolated(self.seed):
                 found = np.asarray(self.estimator.predict_proba(X.copy()), dtype=np.float64)
-        except (Exception, SystemExit):
+        except Exception:
             return None
         sound = found.shape == (X.shape[0], len(self.classes)) and not np.isnan(found).any()
         return np.clip(found, 0.0, 1.0) if sound else None
@@ -198,7 +198,7 @@ def predict_each(model: Any, X: Any, seed: int = 0) -> IntArray:
     with quick():
         for first in range(0, n, at_once):
             rows = slice(first, first + at_once)
-            with suppress(Exception, SystemExit), isolated(seed):
+            with suppress(Exception), isolated(seed):
                 labels[rows] = np.asarray(model.predict(X[rows].copy())).reshape(labels[rows].shape)
     return labels
 
@@ -232,7 +232,7 @@ def isolated(seed: int) -> Iterator[None]:
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), contained():
             yield
     finally:
         random.setstate(plain)

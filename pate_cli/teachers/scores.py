@@ -109,7 +109,7 @@ def _scores(teacher: Teacher, points: Any) -> FloatArray | None:
                 found = np.asarray(model.predict_proba(points), dtype=np.float64)[:, 1]
             else:
                 found = np.asarray(model.predict(points), dtype=np.float64)
-    except (Exception, SystemExit):  # a teacher that cannot predict is a constant one
+    except Exception:  # a teacher that cannot predict is a constant one
         return None
     if found.shape != (points.shape[0],):
         return None

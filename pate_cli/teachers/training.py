@@ -139,7 +139,7 @@ def fit_part(
                     estimator, {code: at for at, code in enumerate(classes.tolist())}, n_classes
                 )
             estimator.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
-    except (Exception, SystemExit) as error:
+    except Exception as error:
         return _constant(majority), failure(learner, f"learns from a part of {len(y)} records", error)
     return Teacher(estimator, classes, majority, seed), None
 

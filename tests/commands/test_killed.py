@@ -58,8 +58,8 @@ def test_killed_twice_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch, capsys
         # it is not taken for a finished one
         assert main(["table", str(last(killed))]) == 0
         shown = " ".join("".join(capsys.readouterr()).split())
-        assert "running: synthetic, " in shown
-        assert "still goes on, or was killed" in shown
+        assert "killed: synthetic, " in shown
+        assert "its process is gone" in shown
         assert done.items() <= units(killed).items()  # nothing that was there was done again
         done = units(killed)
         assert len(done) < 8

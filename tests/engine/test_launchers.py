@@ -76,7 +76,7 @@ def test_a_killed_job_is_told(tmp_path):
     assert "pate: a job was killed; jobs elsewhere go on, and pate table collects them (" in err
     assert "Traceback" not in err
     lost = int(err.split("of 2 jobs did not finish")[0].split()[-1])
-    records = [path for path in tmp_path.glob("out/*/result.json") if read_record(path).status == "running"]
+    records = [path for path in tmp_path.glob("out/*/result.json") if read_record(path).status == "killed"]
     assert lost == len(records) >= 1
 
 

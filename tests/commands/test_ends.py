@@ -1,0 +1,208 @@
+"""How a command ends: streams, signals, learners that end the process, disks, directories."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from processes import ENV, PATE, finish, start, until
+
+from pate_cli.cli import main
+from pate_cli.engine import rows
+from pate_cli.engine.store import PLACE
+from pate_cli.results import read_record
+from pate_cli.terminal import only_writer
+
+SMALL = ["dataset.n_records=1000", "split.public=50"]
+ALONE = [*SMALL, "compute.workers=1", "hydra.run.dir=out"]
+LEARNERS = """
+import os, shutil, sys
+from pathlib import Path
+from sklearn.linear_model import LogisticRegression
+
+class Learner(LogisticRegression):
+    def fit(self, X, y, *more):
+        if len(X) != 40:  # as many as are generated to try it out
+            self.act()
+        return super().fit(X, y, *more)
+
+class Exits(Learner):
+    def act(self):
+        os._exit(0)
+
+class Leaves(Learner):
+    def act(self):
+        sys.exit(0)
+
+class LeavesEarly(LogisticRegression):
+    def fit(self, X, y):
+        sys.exit(0)
+
+class Moves(Learner):
+    def act(self):
+        Path("elsewhere").mkdir(exist_ok=True)
+        os.chdir("elsewhere")
+
+class Removes(Learner):
+    def act(self):
+        shutil.rmtree(Path(__file__).with_name("out"))
+
+class Never(Learner):
+    def act(self):
+        Path(__file__).with_name("begun").touch()
+        while True:
+            pass
+"""
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("ending.py").write_text(LEARNERS)
+    monkeypatch.syspath_prepend(tmp_path)
+    rows.forget()
+    yield
+    sys.modules.pop("ending", None)
+
+
+def outcome(run: str = "out") -> tuple[str, Any]:
+    record = json.loads(Path(run, "result.json").read_text())
+    return record["status"], record["message"]
+
+
+@pytest.mark.parametrize("closed", [">&- 2>&- <&-", "2>&-"])
+def test_streams_that_are_closed(closed):
+    argv = ["run", "-m", *SMALL, "eps=1,2", "compute.workers=2", "hydra.sweep.dir=out"]
+    done = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *PATE, *argv], env=ENV, capture_output=True)
+    assert done.returncode == 0
+    assert [outcome(f"out/{job}") for job in range(2)] == [("ok", None)] * 2
+    assert bool(done.stdout) is (closed == "2>&-")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
+def test_a_learner_that_never_returns_and_a_terminal_that_closes(tmp_path, number, code):
+    process = start(tmp_path, "run", "teacher.estimator=ending.Never", *ALONE)
+    until(Path("begun").exists, process)
+    os.kill(process.pid, number)
+    assert finish(process)[0] == code
+    assert outcome() == ("interrupted", "interrupted after 0 of 1 repeats")
+
+
+@pytest.mark.parametrize(
+    ("key", "how"), [("teacher", "Leaves"), ("teacher", "LeavesEarly"), ("student", "Leaves")]
+)
+def test_a_learner_that_calls_exit(key, how, capsys):
+    assert main(["run", f"{key}.estimator=ending.{how}", *ALONE]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"pate: {key}.estimator: got ")
+    assert "(SystemExit: 0)" in err
+    assert err.count("\n") == 1
+    assert not Path("out").exists()
+
+
+def test_a_learner_that_ends_the_process_without_a_word_ends_a_worker(tmp_path):
+    exits = ["run", "teacher.estimator=ending.Exits", *SMALL, "hydra.run.dir=out"]
+    env = ENV | {"LOKY_MAX_CPU_COUNT": "2"}  # what there are by default
+    done = subprocess.run([*PATE, *exits], env=env, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "the worker process was killed" in done.stderr.splitlines()[-1]
+    assert outcome()[0] == "error"
+
+
+def test_a_run_whose_process_is_gone_was_killed(capsys):
+    """In this process a learner can end the command: who reads the directory is told."""
+    subprocess.run([*PATE, "run", "teacher.estimator=ending.Exits", *ALONE], env=ENV)
+    assert outcome()[0] == "running"
+    assert read_record("out/result.json").status == "killed"
+    assert main(["table", "out"]) == 0
+    assert "its process is gone" in " ".join(capsys.readouterr().out.split())
+    record = json.loads(Path("out/result.json").read_text())
+    record["provenance"]["process"]["pid"] = os.getpid()
+    Path("out/result.json").write_text(json.dumps(record))
+    assert read_record("out/result.json").status == "running"
+
+
+def test_a_learner_that_changes_the_working_directory(capsys):
+    argv = ["teacher.estimator=ending.Moves", "student.estimator=ending.Moves", *ALONE]
+    assert main(["run", *argv]) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == "written to out"
+    assert outcome() == ("ok", None)
+    assert not list(Path("elsewhere").rglob("result.json"))
+
+
+@pytest.mark.parametrize("sweep", [False, True])
+def test_a_directory_that_is_removed_meanwhile(sweep, capsys):
+    argv = [*SMALL, "compute.workers=1", "teacher.estimator=ending.Removes", "teacher.count=1"]
+    if sweep:
+        assert main(["run", "-m", *argv, "eps=1,2", "hydra.sweep.dir=out"]) == 1
+        assert "pate: 2 of 2 jobs did not finish" in capsys.readouterr().err
+    else:
+        assert main(["run", *argv, "hydra.run.dir=out"]) == 1
+        assert "/out/.finished: No such file or directory" in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_file_that_cannot_be_written(workers):
+    """A limit on the size of files stands for a full disk: the student is the first that is too large."""
+    argv = ["run", *SMALL, f"compute.workers={workers}", "hydra.run.dir=out"]
+    limited = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (9000, 9000)); "
+    limited += "import sys; from pate_cli.cli import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", limited, *argv], env=ENV, capture_output=True, text=True)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.endswith(".skops: File too large")
+    status, message = outcome()
+    assert status == "error"
+    assert message.endswith(".skops'")
+
+
+def test_two_commands_in_one_directory(tmp_path, capsys):
+    with only_writer(tmp_path / "out"):
+        assert main(["run", *ALONE]) == 2
+        assert main(["run", "-m", *SMALL, "eps=1,2", "hydra.sweep.dir=out"]) == 2
+    assert capsys.readouterr().err.count("another command writes there at this moment") == 2
+    assert list(Path("out").iterdir()) == []
+    assert main(["run", *ALONE]) == 0
+
+
+def test_a_run_in_place_of_another(capsys):
+    assert main(["run", *ALONE]) == 0
+    assert main(["run", *ALONE, "repeats=2"]) == 0
+    assert "replaced" not in capsys.readouterr().err
+    assert main(["run", *ALONE, "eps=2"]) == 0
+    assert (
+        "a run of another configuration (synthetic, gaussian, eps 1.0) is replaced" in capsys.readouterr().err
+    )
+    record = json.loads(Path("out/result.json").read_text())
+    record["config"]["release"] = True
+    Path("out/result.json").write_text(json.dumps(record))
+    assert main(["run", *ALONE]) == 2
+    assert "has the files of a release" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("odd", ["directory", "loop", "pipe"])
+def test_something_else_in_place_of_a_kept_repeat(odd):
+    assert main(["run", *ALONE]) == 0
+    expected = Path("out/repeats.csv").read_text().splitlines()[0]
+    for kept in Path("out", PLACE).iterdir():
+        kept.unlink()
+        {"directory": Path.mkdir, "loop": lambda path: path.symlink_to(path), "pipe": os.mkfifo}[odd](kept)
+    assert main(["run", *ALONE]) == 0
+    assert outcome() == ("ok", None)
+    assert Path("out/repeats.csv").read_text().splitlines()[0] == expected
+    assert sum(path.is_file() for path in Path("out", PLACE).iterdir()) == 2
+
+
+def test_a_file_in_place_of_kept_repeats(capsys):
+    Path("out").mkdir()
+    Path("out", PLACE).touch()
+    assert main(["run", *ALONE]) == 2
+    assert "is no directory; finished repeats are kept there" in capsys.readouterr().err
+    shutil.rmtree("out")
