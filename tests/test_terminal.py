@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
+from written import write_run
 
 from pate_cli import cli
 from pate_cli.errors import InputError
-from pate_cli.results import Interval, RunRecord, write_record
+from pate_cli.results import Interval, RunRecord
 from pate_cli.students import save_student
 from pate_cli.terminal import check_directory, check_file, write_file, write_output
 
@@ -27,7 +28,7 @@ def place(tmp_path, monkeypatch):
     """A run, a student and data for it."""
     monkeypatch.chdir(tmp_path)
     accuracy = Interval(0.9, 0.01, 3)
-    write_record("run", RunRecord(status="ok", dataset="a9a", mechanism="svt", config={}, accuracy=accuracy))
+    write_run("run", RunRecord(status="ok", dataset="a9a", mechanism="svt", config={}, accuracy=accuracy))
     student = DecisionTreeClassifier().fit(np.eye(2), [0, 1])
     save_student("s.skops", student, classes=("no", "yes"), n_features=2, encoder=None, meta={})
     Path("data").write_text("1 1:1\n")
@@ -126,7 +127,7 @@ def test_a_descriptor_is_written_into(place):
 def test_what_cannot_be_written_is_said_before_the_work(command, name, said, place, capsys, monkeypatch):
     Path("loop").symlink_to("loop")
     Path("s.skops").write_text("not looked at yet")
-    monkeypatch.setattr("pate_cli.results.find_records", lambda _: pytest.fail("worked"))
+    monkeypatch.setattr("pate_cli.results.repeats.find_repeats", lambda _: pytest.fail("worked"))
     monkeypatch.setattr("pate_cli.audit.audit", lambda *_, **__: pytest.fail("worked"))
     before = sorted(Path().iterdir())
     assert run(command, name) == 2
@@ -151,7 +152,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_the_work(
 ):
     Path("taken/table.csv").mkdir(parents=True)
     monkeypatch.setattr("pate_cli.engine.schedule.run", lambda *_, **__: pytest.fail("worked"))
-    monkeypatch.setattr("pate_cli.compare.baselines.measure", lambda *_, **__: pytest.fail("worked"))
+    monkeypatch.setattr("pate_cli.engine.baselines.measure", lambda *_, **__: pytest.fail("worked"))
     before = sorted(Path().rglob("*"))
     assert cli.main([*argv.split(), "--output", name]) == 2
     message = capsys.readouterr().err

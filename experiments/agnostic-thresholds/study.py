@@ -24,9 +24,9 @@ from pate_cli.checks import Check, Listed, OneOf, Real, Whole
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.privacy import svt
-from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.results.figures import STYLES, new_figure
 from pate_cli.results.interval import Interval, mean_ci, simultaneous
+from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, at_least, combined, compare
 from pate_cli.types import UNANSWERED
 

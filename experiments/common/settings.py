@@ -14,9 +14,10 @@ import pandas as pd
 from scipy.special import chdtri
 
 from pate_cli.checks import Check, Real, Text, Whole
-from pate_cli.reproduce.rows import DoneRow
-from pate_cli.reproduce.verdicts import claim_verdicts
+from pate_cli.results.claims import claim_verdicts
+from pate_cli.results.means import MeasuredRow
 from pate_cli.results.page import Findings
+from pate_cli.results.recipe_tables import difference
 from pate_cli.results.tables import Table, from_frame
 from pate_cli.results.verdicts import Verdict, VerdictWord, compare
 
@@ -28,19 +29,19 @@ CHECKS: dict[str, Check] = {
     "splits": Whole(2),  # random splits that the paper's means and intervals are of
 }
 
-Parts: TypeAlias = Mapping[tuple[str, str], Sequence[DoneRow]]
+Parts: TypeAlias = Mapping[tuple[str, str], Sequence[MeasuredRow]]
 """Rows by setting and dataset."""
 
 _Z = 1.96
 _SHORT: dict[VerdictWord, str] = {"reproduces": "holds", "differs (below)": "fails", "differs": "fails"}
 
 
-def finish(p: dict[str, Any], rows: Sequence[DoneRow], findings: Findings) -> Findings:
+def finish(p: dict[str, Any], rows: Sequence[MeasuredRow], findings: Findings, _: object) -> Findings:
     """Add the table of settings, which judges the recipe's claims in each; two verdicts take their place."""
     words = {one.name: one.verdict for one in findings.rows}
-    parts: dict[tuple[str, str], list[DoneRow]] = {}
+    parts: dict[tuple[str, str], list[MeasuredRow]] = {}
     for row in rows:
-        parts.setdefault((row.planned.spec.panel, row.dataset), []).append(row)
+        parts.setdefault((row["panel"], row["dataset"]), []).append(row)
     claims = [settings_verdict(parts, words, p, findings.recipe.margin)]
     claims += filter(None, [interval_verdict(rows, p["splits"])])
     table = settings_table(parts, words, [] if findings.quick else findings.recipe.claims, p)
@@ -56,8 +57,8 @@ def settings_table(
     """
     records = []
     for (panel, dataset), part in parts.items():
-        accuracies = [words[row.name] for row in part if row.name in words]
-        gaps = [abs(row.difference.mean) for row in part if row.difference is not None]
+        accuracies = [words[row["name"]] for row in part if row["name"] in words]
+        gaps = [abs(gap.mean) for row in part if (gap := difference(row)) is not None]
         active = [row for row in part if _fewer(row)]
         within, those = _within(active, "answered", "queries", p["queries"])
         within_loss, those_loss = _within(active, "eps_ex_post", "eps_ex_post", p["eps_ex_post"])
@@ -96,8 +97,9 @@ def settings_verdict(
     tallies = {}
     for (panel, dataset), part in parts.items():
         if dataset == of:
-            found = [words[row.name] for row in part if row.name in words]
-            near = sum(row.difference is not None and abs(row.difference.mean) <= margin for row in part)
+            found = [words[row["name"]] for row in part if row["name"] in words]
+            gaps = [abs(gap.mean) for row in part if (gap := difference(row)) is not None]
+            near = sum(gap <= margin for gap in gaps)
             tallies[panel] = (found.count("reproduces"), near, found)
     if not any(found for *_, found in tallies.values()):
         return Verdict(name, "missing", "no row to see it in")
@@ -114,7 +116,7 @@ def settings_verdict(
     return Verdict(name, word, reason, margin=margin)
 
 
-def interval_verdict(rows: Sequence[DoneRow], repeats: int) -> Verdict | None:
+def interval_verdict(rows: Sequence[MeasuredRow], repeats: int) -> Verdict | None:
     """Compare the printed intervals with the noise that the test records alone bring, if any is printed.
 
     The accuracy p of a model on n_test of N records drawn without replacement has a standard deviation of
@@ -123,15 +125,14 @@ def interval_verdict(rows: Sequence[DoneRow], repeats: int) -> Verdict | None:
     rows together fall below with probability 5%.
     """
     narrow, ratios, seen = [], [], set()
-    n_rows = len({(row.dataset, row.method, row.eps) for row in rows if row.printed.get("ci")})
+    n_rows = len({(row["dataset"], row["method"], row["eps"]) for row in rows if row["printed_ci"]})
     chance = math.sqrt(chdtri(repeats - 1, 1 - 0.05 / max(1, n_rows)) / (repeats - 1))
     for row in rows:
-        ci, p, prepared = row.printed.get("ci"), row.printed.get("accuracy"), row.planned.prepared
-        if ci is None or p is None or prepared is None:
+        ci, p, n_test, n = (row[key] for key in ("printed_ci", "printed_accuracy", "n_test", "n_records"))
+        if ci is None or p is None or n_test is None:
             continue
-        n_test, n = prepared.sizes.n_test, prepared.dataset.n_records
         least = chance * _Z * math.sqrt(p * (1 - p) / n_test * (1 - n_test / n) / repeats)
-        case = f"{row.dataset} {row.method} eps={row.eps:g}"
+        case = f"{row['dataset']} {row['method']} eps={row['eps']:g}"
         ours = row.over("accuracy")
         if ours is not None and ours.n > 1:
             ratios.append(math.log(_Z * ours.standard_error * math.sqrt(ours.n / repeats) / ci))
@@ -150,19 +151,18 @@ def interval_verdict(rows: Sequence[DoneRow], repeats: int) -> Verdict | None:
     )
 
 
-def _fewer(row: DoneRow) -> bool:
+def _fewer(row: MeasuredRow) -> bool:
     """Whether the row is one of active queries: its budget is not the number of public points."""
-    prepared = row.planned.prepared
-    return prepared is not None and row.budget is not None and row.budget < prepared.sizes.n_public
+    return row["budget"] is not None and row["budget"] < row["n_public"]
 
 
-def _within(rows: Sequence[DoneRow], measure: str, printed: str, share: float) -> tuple[int, int]:
+def _within(rows: Sequence[MeasuredRow], measure: str, printed: str, share: float) -> tuple[int, int]:
     """Rows within a share of their budget (of queries, or eps) of the printed number, and rows compared."""
     words = []
     for row in rows:
-        ours, theirs = row.over(measure), row.printed.get(printed)
+        ours, theirs = row.over(measure), row[f"printed_{printed}"]
         if ours is None or theirs is None or not math.isfinite(theirs) or not math.isfinite(ours.mean):
             continue
-        unit = row.eps if printed == "eps_ex_post" else float(row.budget or 0)
+        unit = float(row["eps"] if printed == "eps_ex_post" else row["budget"] or 0)
         words.append(compare(ours.less(theirs), share * unit, len(rows)))
     return words.count("reproduces"), len(words)

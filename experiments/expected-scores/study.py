@@ -36,9 +36,9 @@ from pate_cli.learners import make_learner
 from pate_cli.mechanisms.soft import SoftSession, score_bins
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
-from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.results.figures import STYLES
 from pate_cli.results.interval import Interval
+from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, compare
 from pate_cli.types import FloatArray, PrivateRecords
 

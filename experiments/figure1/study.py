@@ -24,8 +24,8 @@ from matplotlib.figure import Figure
 from scipy.stats import binom
 
 from pate_cli.checks import Check, Listed, Whole
-from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.results.figures import STYLES, reference
+from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, combined, compare
 from pate_cli.types import FloatArray
 

@@ -14,23 +14,26 @@ References
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from matplotlib.figure import Figure
 from scipy.stats import hypergeom
 
 from pate_cli.checks import Check, Text
 from pate_cli.engine.store import RepeatRecord
-from pate_cli.reproduce.figures import Series, draw_series
-from pate_cli.reproduce.rows import DoneRow, Pair, pairs
 from pate_cli.results.figures import look, new_figure
 from pate_cli.results.interval import Interval
-from pate_cli.results.means import flat
+from pate_cli.results.means import MeasuredRow, flat
 from pate_cli.results.page import Findings
+from pate_cli.results.recipe_figures import Series, draw_series
+from pate_cli.results.recipe_tables import Pair, pairs
 from pate_cli.results.tables import Column, Table, number
 from pate_cli.results.verdicts import Verdict
+
+Results: TypeAlias = Mapping[str, Sequence[RepeatRecord]]
+"""Repeats of each row, by its name."""
 
 CHECKS: dict[str, Check] = {"asked": Text("a method"), "paid": Text("a method")}
 
@@ -97,9 +100,9 @@ def compare(active: RepeatRecord, svt: RepeatRecord, budget: int) -> Overlap | N
     )
 
 
-def finish(p: dict[str, str], rows: Sequence[DoneRow], findings: Findings) -> Findings:
+def finish(p: dict[str, str], rows: Sequence[MeasuredRow], findings: Findings, results: Results) -> Findings:
     """Put the overlaps in the place of the table of runs, with a figure, and a verdict for each dataset."""
-    compared = [_compared(pair) for pair in pairs(rows, p["asked"], p["paid"])]
+    compared = [_compared(pair, results) for pair in pairs(rows, p["asked"], p["paid"])]
     figure = {"figure": functools.partial(overlap_figure, compared)} if compared else {}
     return replace(
         findings,
@@ -110,25 +113,30 @@ def finish(p: dict[str, str], rows: Sequence[DoneRow], findings: Findings) -> Fi
     )
 
 
-def _compared(pair: Pair) -> Compared:
-    budget = pair.of.planned.prepared.sizes.budget if pair.of.planned.prepared else 0
-    others = {unit.repeat: unit for unit in pair.minus.units}
-    both = [(unit, others[unit.repeat]) for unit in pair.of.units if unit.repeat in others]
+def _compared(pair: Pair, results: Results) -> Compared:
+    budget = int(pair.of["budget"] or 0)
+    others = {repeat.repeat: repeat for repeat in results[pair.minus["name"]]}
+    both = [(one, others[one.repeat]) for one in results[pair.of["name"]] if one.repeat in others]
     found = (compare(active, svt, budget) for active, svt in both)
     return Compared(pair, [overlap for overlap in found if overlap is not None])
 
 
-def overlap_grid(compared: Sequence[Compared], rows: Sequence[DoneRow], paid: str) -> Table:
+def overlap_grid(compared: Sequence[Compared], rows: Sequence[MeasuredRow], paid: str) -> Table:
     """Table of the mean overlaps; rows of the sparse vector technique without numbers have a status."""
     records: list[dict[str, Any]] = []
     for one in compared:
         row = one.pair.minus
-        record = {"dataset": row.dataset, "eps": row.eps, "cutoff": row.cutoff, "n": len(one.found)}
+        record = {
+            "dataset": row["dataset"],
+            "eps": row["eps"],
+            "cutoff": None if row["cutoff"] is None else int(row["cutoff"]),
+            "n": len(one.found),
+        }
         record |= flat({name: one.over(name) for name in Overlap._fields})
         records.append(record | {"status": "ok" if one.found else "one of the sets is always empty"})
     for row in rows:
-        if row.method == paid and row.status != "ok":
-            records.append({"dataset": row.dataset, "eps": row.eps, "status": row.status})
+        if row["method"] == paid and row.status != "ok":
+            records.append({"dataset": row["dataset"], "eps": row["eps"], "status": row.status})
     names = list(records[0]) if records else ["dataset", "eps", "status"]
     records = [{name: record.get(name) for name in names} for record in records]
     cells = [[one if isinstance(one, str) else number(one, ".3g") for one in r.values()] for r in records]
@@ -140,8 +148,8 @@ def overlap_grid(compared: Sequence[Compared], rows: Sequence[DoneRow], paid: st
 def overlap_verdicts(compared: Sequence[Compared]) -> list[Verdict]:
     """Answer the question of Remark 25 for each dataset."""
     verdicts = []
-    for dataset in dict.fromkeys(one.pair.of.dataset for one in compared):
-        found = [one for one in compared if one.pair.of.dataset == dataset]
+    for dataset in dict.fromkeys(one.pair.of["dataset"] for one in compared):
+        found = [one for one in compared if one.pair.of["dataset"] == dataset]
         gaps = [gap for one in found if (gap := one.over("excess")) is not None]
         above, below = (sum(gap.sign == sign for gap in gaps) for sign in (1, -1))
         largest = max((mean.mean for one in found if (mean := one.over("jaccard"))), default=0.0)
@@ -159,17 +167,17 @@ def overlap_verdicts(compared: Sequence[Compared]) -> list[Verdict]:
 
 def overlap_figure(compared: Sequence[Compared]) -> Figure:
     """Jaccard index against eps, measured and by chance, a panel for each dataset."""
-    names = list(dict.fromkeys(one.pair.of.dataset for one in compared))
+    names = list(dict.fromkeys(one.pair.of["dataset"] for one in compared))
     figure, axes = new_figure(len(names), 1, panel=(2.7, 2.3), margin=(0.6, 0.9))
     for ax, name in zip(axes, names, strict=True):
-        those = [one for one in compared if one.pair.of.dataset == name]
+        those = [one for one in compared if one.pair.of["dataset"] == name]
         every = []
         for style, (measure, label) in enumerate(_LINES.items()):
             hollow = {"markerfacecolor": "white", "linestyle": ":"} if style else {}
-            means = [(one.pair.of.eps, mean) for one in those if (mean := one.over(measure)) is not None]
+            means = [(one.pair.of["eps"], mean) for one in those if (mean := one.over(measure)) is not None]
             points = [(eps, mean.mean, mean.half_width or 0.0) for eps, mean in means]
             every.append(Series(label, look(style) | hollow, points))
-        draw_series(ax, every, [one.pair.of.eps for one in those])
+        draw_series(ax, every, [one.pair.of["eps"] for one in those])
         if not any(one.found for one in those):
             ax.text(0.5, 0.5, "one of the sets\nis always empty", ha="center", transform=ax.transAxes)
         ax.set_title(name)

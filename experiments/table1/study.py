@@ -16,8 +16,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, Real, Whole
-from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.results.figures import STYLES, reference
+from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict
 
 from ..common.figures import legend, panels

@@ -15,8 +15,8 @@ from pate_cli.checks import Check, Listed, OneOf
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
 from pate_cli.engine.plan import missing_data
-from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.results.figures import new_figure
+from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.tables import Column, Table, number
 from pate_cli.results.verdicts import Verdict
 

@@ -12,15 +12,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pate_cli.compare.baselines import BASELINES
-from pate_cli.compare.methods import DEFAULT_METHODS, budgets, methods, plan_frontier
+import pandas as pd
+
+from pate_cli.commands.methods import DEFAULT_METHODS, budgets, methods, plan_frontier
 from pate_cli.config.composition import own_configs
 from pate_cli.engine import schedule
 from pate_cli.engine.plan import Plan, PlannedRow
 from pate_cli.engine.progress import reporting
 from pate_cli.engine.store import PLACE
+from pate_cli.results.boards import BASELINES
 from pate_cli.results.page import checked_directory
-from pate_cli.results.repeats import RepeatsFile
+from pate_cli.results.repeats import RepeatsFile, read_repeats
 
 __all__ = ["add_options", "measured", "output_directory", "planner"]
 
@@ -68,21 +70,21 @@ def output_directory(
 
 def measured(
     plans: Mapping[str, Plan], options: argparse.Namespace, directory: Path, title: str = ""
-) -> list[schedule.Results]:
-    """Run the rows of plans, by name of their dataset; finished repeats are shared with `pate run`."""
+) -> pd.DataFrame:
+    """Measure the rows of plans, by name of their dataset; finished repeats are shared with `pate run`."""
     work = (options.output or Path("outputs")) / PLACE
     rows = {
         dataset + row.spec.name: _columns(row) | {"dataset": dataset}
         for dataset, plan in plans.items()
         for row in plan.rows
     }
-    table, results = RepeatsFile(directory, rows), []
+    table = RepeatsFile(directory, rows)
     for dataset, plan in plans.items():
         with reporting(title or dataset, f"repeats of {len(plan.ready)} rows") as advance:
             seen = functools.partial(_write, table, dataset)
-            results.append(schedule.run(plan, work, force=options.force, advance=advance, seen=seen))
+            schedule.run(plan, work, force=options.force, advance=advance, seen=seen)
     table.write()
-    return results
+    return read_repeats(table.path)
 
 
 def _write(table: RepeatsFile, dataset: str, done: schedule.Done) -> None:

@@ -7,9 +7,9 @@ import shlex
 from pathlib import Path
 
 from pate_cli.commands.comparison import add_options, measured, output_directory, planner
-from pate_cli.compare.baselines import LIMIT
-from pate_cli.compare.boards import Board
-from pate_cli.compare.reports import frontier
+from pate_cli.commands.comparison_report import frontier
+from pate_cli.commands.methods import budgets
+from pate_cli.results.boards import LIMIT
 from pate_cli.results.page import publish
 from pate_cli.terminal import err
 
@@ -25,11 +25,10 @@ def main(argv: list[str]) -> int:
     names = [Path(path).name.partition(".")[0], target] if isinstance(path, str) else [of.name]
     directory = output_directory(options, "frontier", filter(None, names), [plan], limit=options.limit)
     name = Path(path).name if isinstance(path, str) else of.name
-    (results,) = measured({name: plan}, options, directory, "frontier")
-    board = Board(of.name, plan, results)
-    findings = frontier(board, ["pate", "frontier", *argv])
+    repeats = measured({name: plan}, options, directory, "frontier")
+    findings = frontier(repeats, plan, ["pate", "frontier", *argv])
     code = publish(findings, directory, [f"- {statement}" for statement in findings.statements])
-    if len(board.budgets) > 1:
+    if len(budgets(options.eps)) > 1:
         hint = f"draw it: pate plot {shlex.quote(str(directory))}"
         err().print(hint, style="dim", markup=False, soft_wrap=True)
     return code

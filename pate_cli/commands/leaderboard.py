@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import shlex
 
+from pate_cli.commands.chosen_tables import DEFAULT_TABLES, tables
 from pate_cli.commands.comparison import add_options, measured, output_directory, planner
-from pate_cli.compare.boards import METRICS, Board
-from pate_cli.compare.reports import leaderboard
-from pate_cli.compare.tables import DEFAULT_TABLES, tables
+from pate_cli.commands.comparison_report import leaderboard
 from pate_cli.config.command_line import refuse_unused
 from pate_cli.errors import ConfigError, InputError
+from pate_cli.results.boards import METRICS
 from pate_cli.results.page import publish
 
 __all__ = ["main"]
@@ -38,12 +38,9 @@ def main(argv: list[str]) -> int:
     every = [spec.name for spec in specs]
     directory = output_directory(options, "leaderboard", names, plans, tables=every, metric=options.metric)
     by_name = {spec.name: plan for spec, plan in zip(there, plans, strict=True)}
-    results = measured(by_name, options, directory)
-    metric = METRICS[options.metric]
-    done = zip(by_name.items(), results, strict=True)
-    boards = [Board(name, plan, of, metric) for (name, plan), of in done]
+    repeats = measured(by_name, options, directory)
     absent = [(spec.name, spec.missing) for spec in missing]
-    findings = leaderboard(boards, absent, ["pate", "leaderboard", *argv])
+    findings = leaderboard(repeats, METRICS[options.metric], by_name, absent, ["pate", "leaderboard", *argv])
     lines = [f"- {statement}" for statement in findings.statements]
     return publish(findings, directory, lines, [f"{name}: missing: {why}" for name, why in absent])
 

@@ -13,7 +13,7 @@ from pate_cli.errors import InputError
 from pate_cli.mechanisms.base import NumbersTable
 from pate_cli.terminal import err
 
-__all__ = ["UNUSED", "main"]
+__all__ = ["main"]
 
 _SAME = "not used by pate plan, whose numbers are the same whatever it is"
 UNUSED = dict.fromkeys(("seed", "compute", "cache", "ledger", "hydra"), _SAME)
@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
     if "--theory" in argv:
         from pate_cli.commands import plan_theory
 
-        return plan_theory.main(argv)
+        return plan_theory.main(argv, UNUSED)
     if not {"-h", "--help"}.isdisjoint(argv):
         grid.line(_USAGE.rstrip())
         return 0

@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import Any
 
 from pate_cli.commands import grid
-from pate_cli.commands.plan import UNUSED
 from pate_cli.config import command_line, compose
 from pate_cli.engine.rows import Row, checked, forget
 from pate_cli.errors import InputError
@@ -22,10 +21,10 @@ theory: Any = import_module("pate_cli.experiments.statements")
 _SAME = "not used by pate plan --theory, whose numbers are the same whatever it is"
 
 
-def main(argv: list[str]) -> int:
-    """Run `pate plan --theory`."""
+def main(argv: list[str], unused: dict[str, str]) -> int:
+    """Run `pate plan --theory`, which refuses keys that no public number depends on."""
     options = _parser().parse_intermixed_args(argv)
-    command_line.refuse_unused(options.overrides, UNUSED | dict.fromkeys(("repeats", "release"), _SAME))
+    command_line.refuse_unused(options.overrides, unused | dict.fromkeys(("repeats", "release"), _SAME))
     forget()
     problem = _problem(checked(compose(command_line.checked(options.overrides))), options)
     out().print(", ".join(f"{name} {_number(value)}" for name, value in vars(problem).items()), markup=False)

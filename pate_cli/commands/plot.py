@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 from pathlib import Path
-from typing import Any
 
-from pate_cli.errors import DataError, InputError, one_line
+from pate_cli.commands.table import collect
+from pate_cli.errors import DataError, InputError
 from pate_cli.terminal import check_file, err, write_output
 
 __all__ = ["main"]
@@ -29,11 +29,16 @@ def main(argv: list[str]) -> int:
         raise InputError(f"{output}: is there already; --output {output} writes over it")
     check_file(output)
     paths = options.paths or [_newest(Path("outputs"))]
-    rows = _rows(paths)
+    for path in paths:
+        if not path.exists():
+            raise DataError(f"{path}: no such directory; give that of a sweep, a frontier or a leaderboard")
+    repeats = collect(list(map(str, paths)), "no runs, frontier or leaderboard found")
 
     from pate_cli.results.figures import image
     from pate_cli.results.lines import check_columns, draw, notes, points
+    from pate_cli.results.means import rows_of
 
+    rows = rows_of(repeats)
     x, y = (_SYNONYMS.get(name, name) for name in (options.x, options.y))
     by = [key.strip() for key in options.by.split(",")] if options.by is not None else []
     check_columns(rows, x, y, by)
@@ -44,7 +49,7 @@ def main(argv: list[str]) -> int:
         raise InputError(f"--x {x}: {only}; a line takes at least two, as of pate run -m eps=0.5,1,2")
 
     write_output(output, image(lambda: draw(found, x, y), ending[1:], _FONT_SIZE))
-    if failed := sum(row.get("status") not in (None, "", "ok", "infeasible") for row in rows):
+    if failed := sum(row.status not in ("ok", "infeasible") for row in rows):
         err().print(f"pate: {failed} of the rows did not finish: drawn without what is missing", markup=False)
     for note in notes(rows, x, y, by):
         err().print(f"pate: {note}", markup=False, soft_wrap=True)
@@ -77,28 +82,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _rows(paths: list[Path]) -> list[dict[str, Any]]:
-    """Rows of all directories; unreadable files are named on stderr."""
-    from pate_cli.results import find_records
-    from pate_cli.results.lines import rows_of_runs, rows_of_table
-
-    for path in paths:
-        if not path.exists():
-            raise DataError(f"{path}: no such directory; give that of a sweep, a frontier or a leaderboard")
-    tables = [(path, rows_of_table(path)) for path in paths]
-    found = find_records(path for path, rows in tables if not rows)
-    for path, reason in found.unreadable:
-        err().print(one_line(f"left out: {path}: {reason}"), markup=False, soft_wrap=True)
-    rows = [row for _, those in tables for row in those] + rows_of_runs(found.records)
-    if not rows:
-        raise DataError(f"{', '.join(map(str, paths))}: no runs, frontier or leaderboard found")
-    return rows
-
-
 def _newest(outputs: Path) -> Path:
     """Directory of the newest sweep, frontier or leaderboard; a single run has no line to draw."""
-    patterns = ("*/*/*/result.json", "frontier/*/table.csv", "leaderboard/*/table.csv")
+    patterns = ("*/*/repeats.csv", "*/*/*/result.json")
     files = [file for pattern in patterns for file in outputs.glob(pattern)]
+    files = [
+        file for file in files if not (file.parent / "result.json").exists() or file.name != "repeats.csv"
+    ]
     if not files:
         raise DataError(f"{outputs}: no sweep, frontier or leaderboard in it; name a directory")
     newest = max(files, key=lambda file: file.stat().st_mtime)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from pate_cli.commands import all_recipes
+from pate_cli.commands.outcome import Outcome, key_of, save
+from pate_cli.commands.recipe_run import reproduce
 from pate_cli.config import recipes
 from pate_cli.config.composition import own_configs
 from pate_cli.errors import InputError
-from pate_cli.reproduce import all_recipes
-from pate_cli.reproduce.outcome import Outcome, key_of, save
-from pate_cli.reproduce.recipe_run import reproduce
 from pate_cli.results.page import checked_directory, publish
 from pate_cli.terminal import err, out
 

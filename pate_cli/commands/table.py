@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,8 @@ from pate_cli.errors import DataError, InputError, one_line
 from pate_cli.terminal import check_file, err, out, write_output
 
 if TYPE_CHECKING:
-    from pate_cli.results import RunRecord
+    import pandas as pd
+
     from pate_cli.results.tables import Table
 
 FORMATS = ("console", "csv", "markdown", "latex", "html")
@@ -24,12 +26,12 @@ def main(argv: list[str]) -> int:
     """Run `pate table`."""
     options = _parser().parse_args(argv)
 
-    from pate_cli.results.runs_table import run_table
+    from pate_cli.results.overview import overview
 
     outputs = _outputs(options.output, options.format)
     by = [key.strip() for key in options.by.split(",")] if options.by is not None else []
     terminal = not outputs and options.format in (None, "console")
-    table = run_table(_collect(options.paths), by=by, pivot=options.pivot, metrics=options.metrics)
+    table = overview(collect(options.paths), by=by, pivot=options.pivot, metrics=options.metrics)
     if terminal:
         table.show()
     elif not outputs:
@@ -49,7 +51,8 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate table",
-        description="Collect runs into one table: dataset, mechanism, teachers, queries answered of asked, "
+        description="Collect runs, sweeps, frontiers, leaderboards and recipes into one table: dataset, "
+        "mechanism, teachers, queries answered of asked, "
         "eps, eps_ex_post, accuracy and its 95% confidence interval (Student's t), accuracy on exact votes, "
         "and every setting in which the runs differ.",
         epilog="Example: pate table outputs multirun --output runs.csv --output runs.tex",
@@ -58,14 +61,14 @@ def _parser() -> argparse.ArgumentParser:
         "paths",
         nargs="+",
         metavar="PATH",
-        help="directory searched for result.json, or such a file",
+        help="directory searched for results, or a result.json or repeats.csv",
     )
     parser.add_argument("--format", choices=FORMATS, help="default: console, or the extension of FILE")
     parser.add_argument(
         "--by",
         metavar="KEY,...",
         help="a row for each value of these settings (dataset, mechanism, teacher, student, eps, seed, data, "
-        "or a dotted name as split.public), averaged over the repeats of the runs that agree in them, "
+        "or a dotted name as split.public), averaged over the repeats of the rows that agree in them, "
         "each counted once",
     )
     parser.add_argument(
@@ -104,8 +107,9 @@ def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
     return outputs
 
 
-def _collect(names: list[str]) -> list[RunRecord]:
-    from pate_cli.results import find_records
+def collect(names: Sequence[str], nothing: str = "no run found") -> pd.DataFrame:
+    """Repeats in and below directories, with every setting; what cannot be read is named on stderr."""
+    from pate_cli.results.repeats import find_repeats
 
     paths = [Path(name) for name in names]
     for name, path in zip(names, paths, strict=True):
@@ -115,16 +119,15 @@ def _collect(names: list[str]) -> list[RunRecord]:
             raise DataError(
                 f"{path}: no such file or directory; give the directory of a run, or one above it"
             )
-    found = find_records(paths)
-    reports = [f"{path}: {reason}" for path, reason in found.unreadable]
-    if not found.records:
+    repeats, unreadable = find_repeats(paths, constant=True)
+    reports = [f"{path}: {reason}" for path, reason in unreadable]
+    if repeats.empty:
         where = ", ".join(map(str, paths))
-        raise DataError(
-            f"{where}: no run found" + (f" ({'; '.join(reports)})" if reports else " (no result.json in it)")
-        )
+        why = f" ({'; '.join(reports)})" if reports else " (no result.json or repeats.csv in it)"
+        raise DataError(f"{where}: {nothing}{why}")
     for report in reports:
         err().print(one_line(f"left out: {report}"), markup=False, soft_wrap=True)
-    return found.records
+    return repeats
 
 
 def _render(table: Table, form: str) -> str:

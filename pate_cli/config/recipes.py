@@ -45,9 +45,9 @@ class Recipe:
     rows: tuple[RowSpec, ...] = ()
     quick: Any = None  # overrides of runs, or parameters of a study, that make the small version
     repeats: int = 30
-    figures: tuple[dict[str, Any], ...] = ()  # see `pate_cli.reproduce.figures`
+    figures: tuple[dict[str, Any], ...] = ()  # see `pate_cli.results.recipe_figures`
     pairs: tuple[tuple[str, str], ...] = ()  # methods compared at the same splits: (of, minus)
-    claims: tuple[dict[str, Any], ...] = ()  # see `pate_cli.reproduce.verdicts.claim_verdicts`
+    claims: tuple[dict[str, Any], ...] = ()  # see `pate_cli.results.claims.claim_verdicts`
     margin: float = 0.02  # accuracies closer than this count as the same
     params: dict[str, Any] = field(default_factory=dict)  # of the study, or of the `study.py` beside runs
     data: tuple[str, ...] = ()  # datasets that the study reads

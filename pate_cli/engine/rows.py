@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import warnings
 from collections.abc import Iterable, Sequence
@@ -17,7 +18,7 @@ from pate_cli.engine.store import CacheKey, VoteStore, repeat_key
 from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.results.provenance import config_hash
-from pate_cli.results.settings import dataset_name, row_hash, settings
+from pate_cli.results.settings import APPROXIMATE, PURE, dataset_name, row_hash, settings
 from pate_cli.students import dump_student
 
 __all__ = ["Job", "Row", "check_jobs", "check_places", "checked", "columns_of", "forget"]
@@ -70,19 +71,25 @@ class Row:
 
 def columns_of(raw: dict[str, Any], row: Row | None, method: str = "", **names: str) -> dict[str, Any]:
     """Columns of a row of `repeats.csv`, up to its data; `method` and `names` are what a command calls it."""
-    label = row.config.mechanism.label if row else str(raw["mechanism"]["name"])
-    public = row.prepared.plan.describe() if row else {}
+    config = row.config if row else parse(raw)
+    label, prepared = config.mechanism.label, row.prepared if row else None
+    public = prepared.plan.describe() if prepared else vars(config.mechanism.options)
+    counts = prepared.counts if prepared else {}
     own = {"dataset": dataset_name(raw, str(raw["dataset"]["name"])), "method": method or label} | names
-    own |= {"mechanism": label} if method not in ("", label) else {}
+    own |= {"mechanism.name": label} if method not in ("", label) else {}
     return {
         **own,
         **{key: text for key, text in settings(raw).items() if key not in own},
         "eps": float(raw["eps"]),
-        "delta": row.prepared.delta if row else None,
+        "delta": prepared.delta if prepared else None,
+        "guarantee": PURE if prepared and prepared.plan.guarantee.delta == 0 else APPROXIMATE,
         "budget": public.get("ell"),
-        "cutoff": public.get("cutoff"),
+        "cutoff": cutoff if isinstance(cutoff := public.get("cutoff"), int) else None,
+        "n_teachers": prepared.n_teachers if prepared else config.teacher.count,
+        **{name: counts.get(name) for name in ("n_records", "n_private", "n_public", "n_test")},
+        "splits": hashlib.sha256(str(pipeline.teaching_key(config)).encode()).hexdigest()[:12],
         "row": row_hash(raw),
-        "checksum": row.prepared.dataset.checksum if row else None,
+        "checksum": prepared.dataset.checksum if prepared else None,
     }
 
 

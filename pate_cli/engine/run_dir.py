@@ -240,9 +240,10 @@ def show_table(directory: Path, *, n_jobs: int = 1) -> int:
     """Print the table of a run or a sweep of `n_jobs`, and return the exit code."""
     found = results.find_records([directory])
     if found.records:
-        from pate_cli.results.runs_table import run_table
+        from pate_cli.results.overview import overview
+        from pate_cli.results.repeats import find_repeats
 
-        run_table(found.records).show()
+        overview(find_repeats([directory], constant=True)[0]).show()
     fine = ("ok", "infeasible")  # that a point of a sweep cannot work is a finding
     bad = sum(record.status not in fine for record in found.records) + len(found.unreadable)
     lost = max(0, n_jobs - len(found.records) - len(found.unreadable))

@@ -10,7 +10,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from pate_cli.errors import InputError
 from pate_cli.results.interval import Interval
 from pate_cli.results.provenance import collect_provenance, config_hash, plain, versions
 from pate_cli.results.record import STATUSES, RunRecord, Summary, summarise
@@ -42,7 +41,7 @@ class _Room(ModuleType):
     """Lets the module be called: `pate_cli.results("outputs")`."""
 
     def __call__(self, *paths: str | Path) -> pd.DataFrame:
-        """Collect runs, as ``pate table`` does: a row a run, every number in full.
+        """Collect results, as ``pate table`` does: a row a configuration, every number in full.
 
         Parameters
         ----------
@@ -56,13 +55,11 @@ class _Room(ModuleType):
         """
         import pandas as pd
 
-        from pate_cli.results.runs_table import run_table
+        from pate_cli.results.overview import overview
 
-        found = find_records(paths or ("outputs",))
-        if found.unreadable:
-            path, reason = found.unreadable[0]
-            raise InputError(f"{path}: {reason}")
-        return pd.DataFrame(run_table(found.records, metrics=True).records)
+        return pd.DataFrame(
+            overview(read_repeats(paths or ("outputs",), constant=True), metrics=True).records
+        )
 
 
 sys.modules[__name__].__class__ = _Room

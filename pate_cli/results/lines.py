@@ -1,17 +1,14 @@
-"""A figure for a paper: a measure of runs, a frontier or a leaderboard against eps, a line a method."""
+"""A figure for a paper: a measure against eps or another setting, a line a method and a panel a dataset."""
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,19 +17,14 @@ from matplotlib.lines import Line2D
 from pate_cli.errors import InputError
 from pate_cli.results.figures import band, below_axis, look, new_figure, number_axis
 from pate_cli.results.interval import Interval
-from pate_cli.results.means import differing, settings
-from pate_cli.results.record import RunRecord
-from pate_cli.results.runs import select
-from pate_cli.results.runs_table import run_table
+from pate_cli.results.means import MeasuredRow, pooled
+from pate_cli.results.settings import SYNONYMS, differing
 
-__all__ = ["Point", "Row", "check_columns", "draw", "notes", "points"]
-__all__ += ["rows_of_comparison", "rows_of_runs", "rows_of_table"]
+__all__ = ["Point", "check_columns", "draw", "notes", "points"]
 
-Row = dict[str, Any]
-"""A line of `pate table --format csv`, or of the CSV file of a frontier or a leaderboard."""
-
-_BASELINE = "yardstick"  # kind of a row
 _LEVEL = 1e-3  # most that values of a baseline differ to be one line across
+_LEVELS = {"ceiling": "student on exact votes", "majority_class": "majority class"}
+"""Baselines that are drawn of diagnostics, where there are no rows of them."""
 
 
 class Point(NamedTuple):
@@ -44,85 +36,67 @@ class Point(NamedTuple):
     y: Interval | None  # None where the method cannot work
 
 
-def rows_of_runs(records: Sequence[RunRecord]) -> list[Row]:
-    """Rows of runs and their baselines; `apart` names the settings in which runs on one dataset differ."""
-    runs = select(records, averaged=True).records
-    found = [settings(run) for run in runs]
-    given = pd.DataFrame(found)
-    rows = run_table(runs, metrics=True).records
-    for row, of_run in zip(rows, found, strict=True):
-        row["dataset"] = of_run["dataset"]  # a file's own name, not csv
-    for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        keys = differing(given[given["dataset"] == dataset], always=True)
-        apart = [key for key in keys if key not in ("dataset", "teachers", "seed", "repeats")]
-        those = [row for row in rows if row["dataset"] == dataset]
-        for row in those:
-            row["accuracy_ci95"] = row.pop("ci95")
-            row["apart"] = [key for key in apart if row.get(key) is not None]
-        for column, name in (("ceiling", "student on exact votes"), ("majority", "majority class")):
-            held: dict[Any, list[float]] = {}
-            for row in those:
-                if (value := _number(row, column)) is not None:
-                    held.setdefault(row["seed"], []).append(value)
-            # otherwise it differs from method to method, and is no line across
-            if held and all(max(values) - min(values) < _LEVEL for values in held.values()):
-                accuracy = fmean(map(fmean, held.values()))
-                rows.append({"kind": _BASELINE, "dataset": dataset, "method": name, "accuracy": accuracy})
-    return rows
-
-
-def rows_of_comparison(records: Sequence[Row]) -> list[Row]:
-    """Rows of the table of a frontier or a leaderboard, whose baselines may leave out the dataset."""
-    first = records[0].get("dataset") if records else None
-    return [
-        row
-        | {"mechanism": row["method"], "dataset": row.get("table") or row.get("dataset") or first}
-        | {"apart": ["mechanism", "eps"]}
-        for row in records
-    ]
-
-
-def rows_of_table(directory: Path) -> list[Row]:
-    """Rows that the directory of a frontier or a leaderboard holds; none if it is neither."""
-    for path in (directory / "table.csv", directory / "rows.csv"):
-        if path.is_file():
-            rows = list(csv.DictReader(path.read_text(encoding="utf-8", errors="replace").splitlines()))
-            if rows and {"kind", "method", "eps"} <= rows[0].keys():
-                return rows_of_comparison(rows)
-    return []
-
-
-def check_columns(rows: Sequence[Row], x: str, y: str, by: Sequence[str] = ()) -> None:
+def check_columns(rows: Sequence[MeasuredRow], x: str, y: str, by: Sequence[str] = ()) -> None:
     """Check that rows have these columns, `x` and `y` with numbers; InputError names those there are."""
-    there = _columns(rows)
-    numbers = [name for name in there if any(_number(row, name) is not None for row in rows)]
+    texts = list(dict.fromkeys(name for row in rows for name in row.left if name != "job"))
+    measures = dict.fromkeys(name for row in rows for name in row.measures)
+    columns = dict.fromkeys(name for row in rows for name in row.columns)
+    numbers = [
+        name
+        for name in ("n_teachers", *measures, *columns)
+        if any(_number(row, name) is not None for row in rows)
+    ]
+    there = ["mechanism" if name == "method" else name for name in texts] + numbers
     asked = [("--x", x, numbers), ("--y", y, numbers), *(("--by", name, there) for name in by)]
     for option, name, names in asked:
         if name not in names:
             of = "column" if names is there else "column of numbers"
-            raise InputError(f"{option}: {name!r}: no such {of}; there are: {', '.join(names)}")
+            known = ", ".join(dict.fromkeys(names))
+            raise InputError(f"{option}: {name!r}: no such {of}; there are: {known}")
 
 
-def points(rows: Sequence[Row], x: str = "eps", y: str = "accuracy", by: Sequence[str] = ()) -> list[Point]:
-    """Points to draw, in the order of the rows; runs that differ in nothing but the seed are pooled.
+def points(
+    rows: Sequence[MeasuredRow], x: str = "eps", y: str = "accuracy", by: Sequence[str] = ()
+) -> list[Point]:
+    """Points to draw, in the order of the rows; rows that differ in nothing but the seed are pooled.
 
-    InputError where runs of one line differ in a setting that does not follow x, or of one point in none.
+    InputError where rows of one line differ in a setting that does not follow x, or of one point in none.
     """
     found = []
     for (panel, name, baseline), line in _lines(rows, x, y, by).items():
-        groups: dict[float, list[Row]] = {}
+        groups: dict[float, list[MeasuredRow]] = {}
         for row in line:
-            groups.setdefault(math.inf if baseline else float(row[x]), []).append(row)
-        if baseline:  # of several directories: a level if they agree
-            values = [float(row[y]) for row in line]
-            groups = {math.inf: line[:1]} if max(values) - min(values) < _LEVEL else {}
-        else:
+            groups.setdefault(math.inf if baseline else _number(row, x) or 0.0, []).append(row)
+        if baseline and not _seeds_differ(line):  # of several directories: a level if they agree
+            means = [mean for row in line if (mean := row.mean(y)) is not None]
+            groups = {math.inf: line[:1]} if max(means) - min(means) < _LEVEL else {}
+        elif not baseline:
             _check_line(name, line, x, by)
-        found += [Point(panel, name, at, _mean(group, y)) for at, group in groups.items()]
-    return found
+        found += [
+            Point(panel, name, at, group[0].over(y) if len(group) == 1 else pooled(group, y))
+            for at, group in groups.items()
+        ]
+    return found + (_level_points(rows, found) if y == "accuracy" else [])
 
 
-def notes(rows: Sequence[Row], x: str, y: str, by: Sequence[str]) -> list[str]:
+def _level_points(rows: Sequence[MeasuredRow], found: Sequence[Point]) -> list[Point]:
+    """Levels of diagnostics that are the same for all methods of a dataset."""
+    drawn, levels = {(point.panel, point.method) for point in found}, []
+    for panel in dict.fromkeys(str(row["dataset"]) for row in rows):
+        for measure, name in _LEVELS.items():
+            means: dict[Any, list[float]] = {}
+            for row in rows:
+                if str(row["dataset"]) == panel and (mean := row.mean(measure)) is not None:
+                    means.setdefault(row["seed"], []).append(mean)
+            # otherwise it differs from method to method, and is no line across
+            agree = all(max(values) - min(values) < _LEVEL for values in means.values())
+            if means and agree and (panel, name) not in drawn:
+                level = fmean(map(fmean, means.values()))
+                levels.append(Point(panel, name, math.inf, Interval(level, None, len(means))))
+    return levels
+
+
+def notes(rows: Sequence[MeasuredRow], x: str, y: str, by: Sequence[str]) -> list[str]:
     """Lines on the settings that are neither on the x axis nor in the names of lines."""
     lines = [line for (*_, baseline), line in _lines(rows, x, y, by).items() if not baseline]
     moving = {key: None for line in lines for key in _apart(line) if key != x and _follows(key, x, line)}
@@ -131,87 +105,82 @@ def notes(rows: Sequence[Row], x: str, y: str, by: Sequence[str]) -> list[str]:
     return found + ([f"eps is {fixed.pop()} at every point"] if x != "eps" and len(fixed) == 1 else [])
 
 
-def _lines(rows: Sequence[Row], x: str, y: str, by: Sequence[str]) -> dict[tuple[str, str, bool], list[Row]]:
-    """Rows to draw of each line, by its panel, its name, and whether it is a baseline."""
-    lines: dict[tuple[str, str, bool], list[Row]] = {}
+def _lines(
+    rows: Sequence[MeasuredRow], x: str, y: str, by: Sequence[str]
+) -> dict[tuple[str, str, bool], list[MeasuredRow]]:
+    """Rows to draw of each line, by its panel, its name, and whether it is without privacy: a level."""
+    lines: dict[tuple[str, str, bool], list[MeasuredRow]] = {}
     for row in rows:
-        baseline, value = row.get("kind") == _BASELINE, _number(row, y)
-        drawn = row.get("status") == "infeasible" if value is None else math.isfinite(value)
-        if drawn and (baseline or _number(row, x) is not None):
-            name = row["method"] if baseline else _method(row, rows, x, by)
-            lines.setdefault((str(row["dataset"]), name, baseline), []).append(row)
+        at, mean = _number(row, x), row.mean(y)
+        level = row["eps"] == math.inf and (at is None or x == "eps")
+        drawn = row.status == "infeasible" if mean is None else math.isfinite(mean)
+        if drawn and (level or at is not None) and not (level and mean is None):
+            name = str(row["method"]) if level and not by else _name(row, rows, x, by)
+            lines.setdefault((str(row["dataset"]), name, level), []).append(row)
     return lines
 
 
-def _apart(rows: Iterable[Row]) -> list[str]:
-    """Settings in which rows may differ."""
-    return list(dict.fromkeys(key for row in rows for key in row.get("apart", ())))
+def _seeds_differ(rows: Sequence[MeasuredRow]) -> bool:
+    return len({row["seed"] for row in rows}) == len(rows)
 
 
-def _columns(rows: Iterable[Row]) -> list[str]:
-    names = dict.fromkeys(name for row in rows for name in row)
-    return [name for name in names if name not in ("kind", "apart") and not name.endswith("_ci95")]
+def _apart(rows: Sequence[MeasuredRow]) -> list[str]:
+    """Settings in which rows of one line may differ, eps among them."""
+    others = ("dataset", "method", "job", "seed")
+    names = dict.fromkeys(name for row in rows for name in row.left if name not in others)
+    return [*differing([row.columns for row in rows], names), "eps"]
 
 
-def _number(row: Row, name: str) -> float | None:
+def _number(row: MeasuredRow, name: str) -> float | None:
+    """Number of a row: a mean of a measure, or a column of it."""
+    value = row.mean(name) if name in row.repeats else row[name]
     try:
-        value = float(str(row.get(name)))
+        number = float(str(None if name in ("row", "splits", "checksum", "dataset", "method") else value))
     except ValueError:
         return None
-    return None if math.isnan(value) else value
+    return None if math.isnan(number) else number
 
 
-def _method(row: Row, rows: Sequence[Row], x: str, by: Sequence[str]) -> str:
+def _name(row: MeasuredRow, rows: Sequence[MeasuredRow], x: str, by: Sequence[str]) -> str:
     """Name of a row's line: the values of `by`, or its method with the settings that do not follow x."""
     if by:
         return ", ".join(_text(row, name) for name in by)
-    same = [other for other in rows if all(other.get(k) == row.get(k) for k in ("dataset", "mechanism"))]
-    told = [key for key in row.get("apart", ()) if key not in ("mechanism", x) and not _follows(key, x, same)]
+    same = [other for other in rows if all(other[key] == row[key] for key in ("dataset", "method"))]
+    same = [other for other in same if other["eps"] != math.inf or x != "eps"]
+    several = [key for key in _apart(same) if key != x and len(_values(key, same)) > 1]
+    told = [key for key in several if not _follows(key, x, same)]
     more = [f"{key.rpartition('.')[2]}={_text(row, key)}" for key in told]
-    return ", ".join([str(row.get("mechanism")), *more])
+    return ", ".join([str(row["method"]), *more])
 
 
-def _text(row: Row, name: str) -> str:
+def _text(row: MeasuredRow, name: str) -> str:
+    name = "method" if name == "mechanism" else SYNONYMS.get(name, name)
     value = _number(row, name)
-    return str(row.get(name) or "–") if value is None else f"{value:g}"
+    return str(row[name] or "–") if value is None else f"{value:g}"
 
 
-def _values(key: str, rows: Sequence[Row]) -> set[str]:
-    return {_text(row, key) for row in rows if row.get(key) is not None}
+def _values(key: str, rows: Sequence[MeasuredRow]) -> set[str]:
+    return {_text(row, key) for row in rows if row[key] is not None}
 
 
-def _follows(key: str, x: str, rows: Sequence[Row]) -> bool:
+def _follows(key: str, x: str, rows: Sequence[MeasuredRow]) -> bool:
     """Whether a setting has a value of its own at each x, of several."""
-    pairs = {(_text(row, key), _text(row, x)) for row in rows if row.get(key) is not None}
+    pairs = {(_text(row, key), _text(row, x)) for row in rows if row[key] is not None}
     return 1 < len(pairs) == len({one for one, _ in pairs}) == len({other for _, other in pairs})
 
 
-def _check_line(name: str, rows: Sequence[Row], x: str, by: Sequence[str]) -> None:
+def _check_line(name: str, rows: Sequence[MeasuredRow], x: str, by: Sequence[str]) -> None:
     """Refuse a line with a setting that changes from point to point, or within one: it would show neither."""
-    for key in _apart(rows):
+    for key in (*_apart(rows), "method"):
         values = _values(key, rows)
-        if key not in (x, *by) and len(values) > 1 and not _follows(key, x, rows):
-            differ = f"the runs of {name!r} differ in {key} ({', '.join(sorted(values))})"
-            more = f"--by {','.join([*(by or ['mechanism']), key])} draws a line for each"
+        shown = "mechanism" if key == "method" else key
+        if shown not in (x, *by) and len(values) > 1 and not _follows(key, x, rows):
+            differ = f"the runs of {name!r} differ in {shown} ({', '.join(sorted(values))})"
+            more = f"--by {','.join([*(by or ['mechanism']), shown])} draws a line for each"
             raise InputError(f"--x {x}: {differ}; {more}, or give the directories of one of them")
-    if "seed" not in rows[0] and len(rows) > len(_values(x, rows)):
+    done = [row for row in rows if row.n]
+    if len({(_text(row, x), row["seed"]) for row in done}) < len(done):
         raise InputError(f"--x {x}: several rows of {name!r} at one {x}; give one directory")
-
-
-def _mean(group: Sequence[Row], y: str) -> Interval | None:
-    """Pooled interval of a point, for accuracy; of a seed the run that is finished counts, if any is."""
-    finished = sorted(group, key=lambda row: row.get("status") == "ok")
-    held = {row.get("seed"): row for row in finished if _number(row, y) is not None}
-    intervals = [
-        Interval(value, _number(row, f"{y}_ci95"), int(row.get("n_repeats") or row.get("n") or 1))
-        for row in held.values()
-        if (value := _number(row, y)) is not None
-    ]
-    if len(intervals) < 2:
-        return intervals[0] if intervals else None
-    if y == "accuracy":
-        return Interval.pooled(intervals)
-    return Interval(math.fsum(one.mean for one in intervals) / len(held), None, len(held))
 
 
 COLUMN_WIDTH, PAGE_WIDTH = 3.4, 7.0

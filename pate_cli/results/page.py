@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pate_cli.config.recipes import Recipe
 from pate_cli.errors import InputError
@@ -18,10 +18,11 @@ from pate_cli.results.verdicts import Verdict
 from pate_cli.terminal import check_directory, err, out, write_file
 
 if TYPE_CHECKING:
+    import pandas as pd
     from jinja2 import Template
     from matplotlib.figure import Figure
 
-__all__ = ["Findings", "checked_directory", "document", "publish", "write"]
+__all__ = ["Findings", "Progress", "StudyResult", "checked_directory", "document", "publish", "write"]
 
 _HEADINGS = {
     "table": "Table",
@@ -66,6 +67,30 @@ class Findings:
             Column("reason", numeric=False, prose=True),
         ]
         return Table(columns, judged or [list(row) for row in self.absent])
+
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with (steps done, steps in all)."""
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResult:
+    """Result of a study.
+
+    Attributes
+    ----------
+    table : DataFrame or Table
+    figures : mapping of str to function
+        Each draws a new `matplotlib.figure.Figure`, without pyplot's global state.
+    verdicts : list of Verdict
+    notes : list of str
+        Below the table: sizes, units, what is exact.
+    """
+
+    table: pd.DataFrame | Table
+    figures: Mapping[str, Callable[[], Figure]]
+    verdicts: list[Verdict] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def checked_directory(given: Path | None, default: Path) -> Path:

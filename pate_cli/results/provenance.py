@@ -14,8 +14,6 @@ from functools import cache
 from os import PathLike
 from typing import Any
 
-from pate_cli import __version__
-
 __all__ = ["collect_provenance", "config_hash", "plain", "versions"]
 
 _NO_NUMBERS = ("hydra", "compute", "cache", "purpose", "tracking")  # the last of old records
@@ -55,7 +53,7 @@ def versions() -> dict[str, str | None]:
         "sklearn": _version("scikit-learn"),
         "libsvm": _version("libsvm-official"),
         "hydra": _version("hydra-core"),
-        "pate": __version__,
+        "pate": _version("pate-cli"),
     }
 
 

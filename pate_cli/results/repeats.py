@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,10 +38,10 @@ __all__ = ["REPEATS", "RepeatsFile", "find_repeats", "read_repeats"]
 REPEATS = "repeats.csv"
 """Name of the file."""
 
-MEASURES = ("n_teachers", "n_asked", "n_answered", "eps_ex_post", "accuracy", "seconds")
+MEASURES = ("n_asked", "n_answered", "eps_ex_post", "accuracy", "seconds")
 """Measures that every repeat has, in the order of the file; diagnostics follow."""
 
-_TEXTS = ("row", "checksum", "status", "reason", "note", "directory")
+_TEXTS = ("guarantee", "splits", "row", "checksum", "status", "reason", "note", "directory")
 _END = ("row", "checksum", "repeat", "status", "reason")
 _PAUSE = 1.0  # least seconds between two writings of a file that grows
 
@@ -216,16 +217,21 @@ def _run(path: Path) -> list[_Row]:
     columns: dict[str, Any] = {"dataset": dataset_name(record.config, record.dataset)}
     columns |= {"method": one_line(record.mechanism)}
     columns |= {name: text for name, text in settings(record.config).items() if name not in columns}
-    columns |= {"eps": record.eps, "delta": record.delta}
+    columns |= {"eps": _stated_eps(record), "delta": record.delta}
     columns |= {"budget": record.plan.get("ell"), "cutoff": record.plan.get("cutoff")}
-    columns |= {"row": row_hash(record.config)}
-    columns |= {"checksum": record.provenance.get("dataset_checksum") or None}
-    lines: list[dict[str, Any]] = []
+    columns |= {"n_teachers": record.n_teachers}
     beside = path.with_name(REPEATS)
     if record.accuracy is not None and not beside.is_file():
         raise DataError(f"there is no {REPEATS} beside it")
-    if beside.is_file():
-        for line in _parsed(beside):
+    parsed = _parsed(beside) if beside.is_file() else []
+    if parsed and "row" in parsed[0]:  # public numbers that a record has not
+        public = takewhile(lambda name: name != "row", parsed[0])
+        columns |= {name: parsed[0][name] for name in public if name not in columns}
+    columns |= {"row": row_hash(record.config)}
+    columns |= {"checksum": record.provenance.get("dataset_checksum") or None}
+    lines: list[dict[str, Any]] = []
+    if parsed:
+        for line in parsed:
             measured = {name.removeprefix("diagnostics."): value for name, value in line.items()}
             measured = {
                 name: value for name, value in measured.items() if name not in (*columns, "directory")
@@ -235,6 +241,15 @@ def _run(path: Path) -> list[_Row]:
     if record.status != "ok" and all(line["status"] == "ok" for line in lines):
         lines.append({"repeat": None, "status": record.status, "reason": one_line(record.message or "")})
     return [_Row(columns | {"directory": str(path.parent)}, lines, _started(record, path), of_run=True)]
+
+
+def _stated_eps(record: RunRecord) -> float | None:
+    """Guarantee of a run; as it was asked for, as in other files, if that is it but for rounding."""
+    try:
+        asked = float(record.config["eps"])
+    except (KeyError, TypeError, ValueError):
+        return record.eps
+    return asked if record.eps is not None and math.isclose(asked, record.eps, rel_tol=1e-9) else record.eps
 
 
 def _started(record: RunRecord, path: Path) -> float:

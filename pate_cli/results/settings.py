@@ -10,7 +10,10 @@ from typing import Any
 from pate_cli.errors import one_line
 from pate_cli.results.provenance import config_hash
 
-__all__ = ["NAMES", "SYNONYMS", "dataset_name", "differing", "row_hash", "settings"]
+__all__ = ["APPROXIMATE", "NAMES", "PURE", "SYNONYMS", "dataset_name", "differing", "row_hash", "settings"]
+
+PURE, APPROXIMATE = "(eps, 0)-DP", "(eps, delta)-DP"
+"""Guarantees of a row."""
 
 NAMES = ("dataset", "method", "name", "panel", "job")
 """Columns of a row that are no settings."""
@@ -36,7 +39,7 @@ def settings(config: Mapping[str, Any]) -> dict[str, str]:
                 walk(f"{name}.{key}" if name else str(key), item)
         elif name not in _IN_NAMES:
             if isinstance(value, list) and all(isinstance(item, dict) and "label" in item for item in value):
-                value = ", ".join(item["label"] for item in value)  # candidates
+                value = ", ".join(str(item["label"]) for item in value)  # candidates
             text = value if isinstance(value, str) else json.dumps(value, default=str)
             text = f"{value:g}" if isinstance(value, float) else text
             texts[one_line(SYNONYMS.get(name, name))] = one_line(text)

@@ -11,5 +11,5 @@ def outside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATE_DATA", str(tmp_path / "no-data"))
     monkeypatch.setattr("pate_cli.datasets.files._cache", lambda: tmp_path / "no-cache")
-    monkeypatch.setattr("pate_cli.compare.limits._TUNED_ON", 200)
+    monkeypatch.setattr("pate_cli.engine.limits._TUNED_ON", 200)
     return tmp_path

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pate_cli import cli
-from pate_cli.compare.methods import methods, plan_frontier
-from pate_cli.compare.ranking import fewest_tables, friedman, holm, ranking, smallest_p
+from pate_cli.commands.methods import methods, plan_frontier
 from pate_cli.engine.store import RepeatStore
+from pate_cli.results.ranking import fewest_tables, friedman, holm, ranking, smallest_p
 
 SMALL = ["split.public=60", "teacher.size=40", "compute.workers=1", "--repeats", "2", "--eps", "4"]
 

@@ -5,22 +5,40 @@ from __future__ import annotations
 import math
 import os
 import shutil
+from pathlib import Path
 
 import pytest
+from written import repeats_of, values, write_run
 
 from pate_cli.cli import main
 from pate_cli.errors import InputError
-from pate_cli.results import Interval, RunRecord, find_records, write_record
-from pate_cli.results.lines import COLUMN_WIDTH, draw, points, rows_of_runs, rows_of_table
+from pate_cli.results import Interval, RunRecord
+from pate_cli.results.lines import COLUMN_WIDTH, draw, points
+from pate_cli.results.means import rows_of
+from pate_cli.results.repeats import RepeatsFile, find_repeats
+from pate_cli.types import RepeatResult
 
-COMPARISON = """\
-kind,method,dataset,eps,status,n,accuracy,accuracy_ci95
-method,gaussian,mushroom,0.5,ok,30,0.7,0.02
-method,gaussian,mushroom,1.0,ok,30,0.8,0.02
-method,svt,mushroom,0.5,infeasible,0,,
-method,svt,mushroom,1.0,ok,30,0.75,0.03
-yardstick,all private records,,inf,ok,30,0.99,0.001
-"""
+COMPARISON = {
+    ("gaussian", 0.5): Interval(0.7, 0.02, 30),
+    ("gaussian", 1.0): Interval(0.8, 0.02, 30),
+    ("svt", 0.5): None,
+    ("svt", 1.0): Interval(0.75, 0.03, 30),
+    ("all private records", math.inf): Interval(0.99, 0.001, 30),
+}
+
+
+def write_frontier(directory):
+    """Write the repeats of a frontier without running it."""
+    rows = {
+        key: {"dataset": "mushroom", "method": key[0], "eps": key[1], "row": f"{index:012}"}
+        | ({} if found else {"status": "infeasible", "reason": "too few teachers"})
+        for index, (key, found) in enumerate(COMPARISON.items())
+    }
+    table = RepeatsFile(directory, rows)
+    for key, found in COMPARISON.items():
+        for repeat, accuracy in enumerate(values(found) if found else []):
+            table.add(key, repeat, RepeatResult(repeat, 64, 9, 9, key[1], 1e-4, key[1], accuracy, 1.0))
+    table.write()
 
 
 def record(mechanism, eps, accuracy, *, dataset="mushroom", seed=0, repeats=30, **config):
@@ -46,18 +64,17 @@ def place(tmp_path, monkeypatch):
     """A sweep and a frontier, the sweep being newer."""
     monkeypatch.chdir(tmp_path)
     frontier = tmp_path / "outputs" / "frontier" / "mushroom-1"
-    frontier.mkdir(parents=True)
-    (frontier / "table.csv").write_text(COMPARISON)
-    os.utime(frontier / "table.csv", (1, 1))
+    write_frontier(frontier)
+    os.utime(frontier / "repeats.csv", (1, 1))
     runs = [("gaussian", 0.5, 0.7), ("gaussian", 1.0, 0.8), ("svt", 0.5, None), ("svt", 1.0, 0.75)]
     for index, run in enumerate(runs):
-        write_record(f"outputs/2026-01-01/sweep/{index}", record(*run))
+        write_run(f"outputs/2026-01-01/sweep/{index}", record(*run))
     return tmp_path
 
 
 def of(*records, by=()):
     """Points by method and eps, without the baselines."""
-    found = points(rows_of_runs(records), "eps", "accuracy", by)
+    found = points(rows_of(repeats_of(*records)), "eps", "accuracy", by)
     return {(point.method, point.x): point.y for point in found if math.isfinite(point.x)}
 
 
@@ -73,8 +90,8 @@ def test_a_comparison_and_a_sweep_of_the_same_numbers_are_the_same_points(place)
     private = [
         {point for point in points(rows) if math.isfinite(point.x)}
         for rows in (
-            rows_of_table(place / "outputs/frontier/mushroom-1"),
-            rows_of_runs(find_records(["outputs/2026-01-01"]).records),
+            rows_of(find_repeats([place / "outputs/frontier/mushroom-1"], constant=True)[0]),
+            rows_of(find_repeats(["outputs/2026-01-01"], constant=True)[0]),
         )
     ]
     shown = [{point._replace(y=point.y and point.y.mean) for point in those} for those in private]
@@ -83,7 +100,7 @@ def test_a_comparison_and_a_sweep_of_the_same_numbers_are_the_same_points(place)
 
 
 def test_lines_bands_baselines_and_infeasible_points(place):
-    figure = draw(points(rows_of_runs(find_records(["outputs"]).records)))
+    figure = draw(points(rows_of(find_repeats(["outputs/2026-01-01"], constant=True)[0])))
     (axis,) = figure.axes
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     baselines = ["student on exact votes (not DP)", "majority class (not DP)"]
@@ -116,7 +133,7 @@ def test_seeds_are_pooled_and_other_settings_are_lines_of_their_own():
         InputError, match=r"'gaussian' differ in teacher.count \(2, 4\); --by mechanism,teach"
     ):
         of(*several, by=["mechanism"])  # their mean is a sample of nothing
-    by_count = points(rows_of_runs([one for one in several if one.eps == 1]), "teacher.count")
+    by_count = points(rows_of(repeats_of(*[one for one in several if one.eps == 1])), "teacher.count")
     assert [(point.method, point.x) for point in by_count[:2]] == [("gaussian", 2), ("gaussian", 4)]
 
 
@@ -125,8 +142,8 @@ def test_what_is_on_neither_axis_nor_line_is_told_or_refused(place, capsys):
     runs = [(20, 0.5, 0.6), (20, 1, 0.8), (40, 0.5, None), (40, 1, 0.75)]
     for index, (size, eps, accuracy) in enumerate(runs):
         run = record("gaussian", eps, accuracy, teacher={"size": size, "estimator": f"of-{size}"})
-        write_record(f"sizes/{index}", run)
-    rows = rows_of_runs(find_records(["sizes"]).records)
+        write_run(f"sizes/{index}", run)
+    rows = rows_of(find_repeats(["sizes"], constant=True)[0])
     shown = {(one.method, one.x): one.y and one.y.mean for one in points(rows, "teacher.size")[:4]}
     low, high = "gaussian, eps=0.5", "gaussian, eps=1"
     assert shown == {(low, 20): 0.6, (low, 40): None, (high, 20): 0.8, (high, 40): 0.75}
@@ -140,6 +157,10 @@ def test_what_is_on_neither_axis_nor_line_is_told_or_refused(place, capsys):
     assert main(["plot", "sizes/1", "sizes/3", "--x", "teacher.size", "--output", "b.pdf"]) == 0
     assert "pate: eps is 1 at every point\n" in capsys.readouterr().err
     shutil.copytree(place / "outputs/frontier/mushroom-1", "again")
+    assert main(["plot", "again", "outputs/frontier/mushroom-1", "--output", "b.pdf"]) == 0  # counted once
+    copy = Path("again/repeats.csv")
+    copy.write_text(copy.read_text().replace("00000000000", "11111111111"))  # of other configurations
+    capsys.readouterr()
     assert main(["plot", "again", "outputs/frontier/mushroom-1", "--output", "b.pdf"]) == 2
     assert "several rows of 'gaussian' at one eps" in capsys.readouterr().err
     assert main(["plot", "again", "--by", "dataset", "--output", "b.pdf"]) == 2
@@ -149,7 +170,8 @@ def test_what_is_on_neither_axis_nor_line_is_told_or_refused(place, capsys):
 def test_a_stopped_run_does_not_count_beside_the_finished_one():
     stopped = vars(record("gaussian", 1, 0.5, repeats=3)) | {"status": "interrupted"}
     runs = [record("gaussian", 1, 0.7), RunRecord(**stopped), record("gaussian", 2, 0.8)]
-    assert of(*runs)["gaussian", 1] == Interval(0.7, 0.01, 30)
+    found = of(*runs)["gaussian", 1]
+    assert (found.mean, found.half_width, found.n) == pytest.approx((0.7, 0.01, 30))
 
 
 def test_files_of_one_kind_are_panels_of_their_own():
@@ -158,26 +180,26 @@ def test_files_of_one_kind_are_panels_of_their_own():
     runs.append(record("gaussian", 1.0, 1.0, dataset="csv"))
     for run, path in zip(runs, ("data/a.csv", "data/a.csv", "data/b.csv"), strict=True):
         run.config["dataset"]["path"] = path
-    found = [(point.panel, point.y.mean) for point in points(rows_of_runs(runs)) if point.x == 1]
+    found = [(point.panel, point.y.mean) for point in points(rows_of(repeats_of(*runs))) if point.x == 1]
     assert found == [("a.csv", 0.7), ("a.csv", 0.8), ("b.csv", 1.0)]
 
 
 def test_a_panel_a_dataset_and_no_privacy_is_a_level():
     runs = [record("best", eps, 0.9, dataset=name) for eps in (1, 2, math.inf) for name in ("a9a", "b", "c")]
-    figure = draw(points(rows_of_runs(runs)))
+    figure = draw(points(rows_of(repeats_of(*runs))))
     assert [axis.get_title("left") for axis in figure.axes] == ["a9a", "b", "c"]
     assert "best (not DP)" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
 def test_the_newest_by_default_and_no_file_is_written_over_unnamed(place, capsys):
     failed = vars(record("gaussian", 4, None)) | {"status": "error", "message": "?"}
-    write_record("outputs/2026-01-01/sweep/4", RunRecord(**failed))
+    write_run("outputs/2026-01-01/sweep/4", RunRecord(**failed))
     assert main(["plot"]) == 0
     said = "pate: 1 of the rows did not finish: drawn without what is missing\n"
     assert capsys.readouterr().err == f"{said}written to plot.pdf, from outputs/2026-01-01/sweep\n"
     assert main(["plot"]) == 2
     assert capsys.readouterr().err == "pate: plot.pdf: is there already; --output plot.pdf writes over it\n"
-    os.utime("outputs/frontier/mushroom-1/table.csv")
+    os.utime("outputs/frontier/mushroom-1/repeats.csv")
     assert main(["plot", "--output", "plot.pdf"]) == 0
     assert capsys.readouterr().err == "written to plot.pdf, from outputs/frontier/mushroom-1\n"
 

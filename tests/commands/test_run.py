@@ -94,8 +94,10 @@ def test_files_and_schema(pate):
     assert provenance["command"].startswith("pate run ")
     assert provenance["command"].endswith("mechanism=svt eps=5 repeats=3 hydra.run.dir=out")
     # no file holds a vote count, a split or a record: of numbers a repeat, only those of the contract
-    contract = "dataset method eps delta budget cutoff row checksum repeat status reason n_teachers n_asked"
-    contract += " n_answered eps_ex_post accuracy seconds"
+    contract = (
+        "dataset method eps delta guarantee budget cutoff n_teachers n_records n_private n_public n_test"
+    )
+    contract += " splits row checksum repeat status reason n_asked n_answered eps_ex_post accuracy seconds"
     assert [name for name in rows("out")[0] if name not in record["diagnostics"]] == contract.split()
     assert not {"votes", "counts", "answers"} & set(record)
     accuracies = [float(row["accuracy"]) for row in rows("out")]

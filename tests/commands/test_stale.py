@@ -184,7 +184,7 @@ def test_the_table_shows_runs_on_different_files_and_says_so(capsys):
     found = list(csv.DictReader(out.splitlines()))
     assert len(found) == 2
     assert len({row["checksum"] for row in found}) == 2
-    assert "1 other run of the same configuration and seed left out" in err  # of the first file
+    assert "1 other row of the same configuration and data left out" in err  # of the first file
     assert main(["table", "runs", "--format", "markdown"]) == 0
     said = capsys.readouterr().out
     assert said.count("| mine.csv | gaussian |") == 2

@@ -8,10 +8,11 @@ import json
 import os
 
 import pytest
+from written import write_run
 
 from pate_cli.commands.table import main
 from pate_cli.errors import InputError
-from pate_cli.results import Interval, RunRecord, store, write_record
+from pate_cli.results import Interval, RunRecord, store
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def runs(tmp_path):
             accuracy=Interval(0.9252, 0.0031, 30),
             **numbers,
         )
-        write_record(tmp_path / "runs" / str(index), one)
+        write_run(tmp_path / "runs" / str(index), one)
     return tmp_path / "runs"
 
 
@@ -84,9 +85,10 @@ def test_other_formats_on_stdout_and_in_files(runs, tmp_path, shown):
     assert shown(runs, "--format", "csv") == table
     # what CSV has no place for is on stderr
     (runs / "copy").mkdir()
-    (runs / "copy" / "result.json").write_bytes((runs / "0" / "result.json").read_bytes())
+    for name in ("result.json", "repeats.csv"):
+        (runs / "copy" / name).write_bytes((runs / "0" / name).read_bytes())
     out, err = shown(runs, "--format", "csv")
-    assert (len(out.splitlines()), "1 other run" in err) == (4, True)
+    assert (len(out.splitlines()), "1 other row" in err) == (4, True)
 
 
 def test_paths_without_runs_are_named(runs, tmp_path, capsys, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from pate_cli.checks import read
 from pate_cli.config.recipes import find_recipe
-from pate_cli.reproduce.study import load_study
+from pate_cli.engine.studies import load_study
 
 
 @pytest.fixture(scope="session")

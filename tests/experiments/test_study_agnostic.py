@@ -12,9 +12,9 @@ from pate_cli.experiments.common.agnostic_instances import HYPOTHESES, WORST, In
 from pate_cli.experiments.common.agnostic_methods import Sizes
 
 from pate_cli.config.recipes import find_recipe
+from pate_cli.engine.studies import load_study
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
-from pate_cli.reproduce.study import load_study
 from pate_cli.types import UNANSWERED
 
 agnostic_thresholds = load_study(find_recipe("agnostic-thresholds"))

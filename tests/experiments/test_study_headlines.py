@@ -16,9 +16,9 @@ from scipy.stats import binom, norm
 
 from pate_cli.cli import main
 from pate_cli.config.recipes import find_recipe
+from pate_cli.engine.studies import load_study
 from pate_cli.errors import ConfigError
 from pate_cli.privacy import svt
-from pate_cli.reproduce.study import load_study
 
 active_rates, expected_scores, fresh_queries, high_margin, queries_answered = (
     load_study(find_recipe(name))

@@ -10,8 +10,8 @@ import pytest
 
 from pate_cli.checks import Listed, OneOf, Real, Whole, read
 from pate_cli.config.recipes import find_recipe, names
+from pate_cli.engine.studies import load_study
 from pate_cli.errors import ConfigError
-from pate_cli.reproduce.study import load_study
 
 NEED_DATA = ["figure3", "figure4"]
 SMALL: dict[str, dict] = {  # beside the quick parameters, at which tests of `pate reproduce` run each recipe

@@ -13,8 +13,8 @@ from pate_cli.experiments.common.tools import fit_slope
 from scipy.integrate import quad
 
 from pate_cli.config.recipes import find_recipe
+from pate_cli.engine.studies import load_study
 from pate_cli.errors import ConfigError
-from pate_cli.reproduce.study import load_study
 from pate_cli.results.interval import Interval, mean_ci
 
 run_once = load_study(find_recipe("tnc-rates")).run_once

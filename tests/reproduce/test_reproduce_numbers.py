@@ -4,17 +4,19 @@ import dataclasses
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from pate_cli.commands.recipe_run import columns_of_recipe
 from pate_cli.config.recipes import find_recipe
 from pate_cli.engine.store import RepeatRecord
+from pate_cli.engine.studies import load_study
 from pate_cli.errors import InputError
 from pate_cli.privacy import gaussian
-from pate_cli.reproduce.rows import DoneRow, pairs
-from pate_cli.reproduce.study import load_study
-from pate_cli.reproduce.verdicts import check_claim, claim_verdicts, eps_ex_post_verdict, row_verdicts
 from pate_cli.results import Interval
-from pate_cli.results.means import frame_of, paired_difference
+from pate_cli.results.claims import check_claim, claim_verdicts, eps_ex_post_verdict, row_verdicts
+from pate_cli.results.means import MeasuredRow, paired_difference
+from pate_cli.results.recipe_tables import pairs
 
 
 def unit(repeat, accuracy=0.9, answered=10, ex_post=0.5, **changes):
@@ -23,12 +25,21 @@ def unit(repeat, accuracy=0.9, answered=10, ex_post=0.5, **changes):
     return dataclasses.replace(base, **changes)
 
 
+def measured(columns, units):
+    """A row with made-up repeats, and the columns that a recipe gives it."""
+    status = columns.pop("status", "ok" if units else "failed")
+    names = ("n_answered", "eps_ex_post", "accuracy")
+    lines = [{name: getattr(one, name) for name in names} for one in units]
+    frame = pd.DataFrame(lines, columns=list(names), index=[one.repeat for one in units], dtype=float)
+    return MeasuredRow(columns, frame, status, columns.pop("reason", ""))
+
+
 def test_paired_differences_use_the_repeats_both_have():
-    of = frame_of([unit(0, 0.9), unit(1, 0.8), unit(3, 0.1)])
-    minus = frame_of([unit(1, 0.7), unit(0, 0.85), unit(2, 0.0)])
+    of = measured({}, [unit(0, 0.9), unit(1, 0.8), unit(3, 0.1)])
+    minus = measured({}, [unit(1, 0.7), unit(0, 0.85), unit(2, 0.0)])
     assert paired_difference(of, minus, "accuracy") == Interval.of([0.9 - 0.85, 0.8 - 0.7])
     assert paired_difference(of, minus, "label_agreement") is None
-    free = frame_of([unit(0, ex_post=math.inf)])
+    free = measured({}, [unit(0, ex_post=math.inf)])
     assert paired_difference(free, free, "eps_ex_post") is None
 
 
@@ -40,7 +51,9 @@ def rows(plan_of):
     def make(**accuracies):
         """Accuracies by method, all of them six times over."""
         units = {name: [unit(i, a) for i, a in enumerate(6 * given)] for name, given in accuracies.items()}
-        return [DoneRow(row, units.get(row.spec.name[:7].strip(), []), []) for row in plan.rows]
+        return [
+            measured(columns_of_recipe(row), units.get(row.spec.name[:7].strip(), [])) for row in plan.rows
+        ]
 
     return make
 
@@ -59,35 +72,35 @@ def rows(plan_of):
 )
 def test_verdicts(rows, accuracies, word):
     done = rows(passive=accuracies)
-    name = done[0].planned.spec.name
+    name = done[0]["name"]
     assert row_verdicts(done, 0.02, quick=False, typed=[])[name].verdict == word
     assert "with a=b" in row_verdicts(done, 0.02, quick=False, typed=["a=b"])[name].reason or not accuracies
 
 
 def test_few_repeats_have_no_verdict(rows):
     done = rows(passive=[0.7, 0.7])
-    few = dataclasses.replace(done[0], units=done[0].units[:9])
+    few = dataclasses.replace(done[0], repeats=done[0].repeats[:9])
     (verdict,) = row_verdicts([few], 0.02, quick=False, typed=[]).values()
     assert (verdict.verdict, verdict.reason) == (
         "no verdict",
         "ours +0.0000 ± 0.0000 against the printed value: 9 repeats are fewer than 10",
     )
     claim = {"name": "x", "claim": "increases", "measure": "accuracy", "methods": ["passive"]}
-    more = [dataclasses.replace(row, units=row.units[:9]) for row in done]
+    more = [dataclasses.replace(row, repeats=row.repeats[:9]) for row in done]
     assert claim_verdicts([claim], more)[0].verdict == "no verdict"
 
 
 def test_more_rows_need_more(rows):
     """An interval that is inside the margin by itself is not enough among several."""
     row = rows(passive=[0.69, 0.717])[0]
-    words = [row_verdicts([row] * n, 0.0125, quick=False, typed=[])[row.name].verdict for n in (1, 30)]
+    words = [row_verdicts([row] * n, 0.0125, quick=False, typed=[])[row["name"]].verdict for n in (1, 30)]
     assert words == ["reproduces", "undecided"]
 
 
 def test_rows_without_a_verdict_say_why(rows):
     done = rows(passive=[0.9, 0.9], active=[0.7, 0.7])
     verdicts = row_verdicts(done, 0.02, quick=False, typed=[])
-    names = [row.planned.spec.name for row in done]
+    names = [row["name"] for row in done]
     assert verdicts[names[1]].reason == "eps is 4 here and 0.5 in the paper"
     assert verdicts[names[1]].verdict == "no verdict"
     assert names[4] not in verdicts  # nothing is printed
@@ -96,22 +109,22 @@ def test_rows_without_a_verdict_say_why(rows):
     quick = row_verdicts(done, 0.02, quick=True, typed=[])[names[0]]
     assert quick.verdict == "no verdict"
     assert "quick run" in quick.reason
-    under = dataclasses.replace(done[0].planned.spec, printed={"accuracy": 0.4, "ci": 0.01, "eps": 0.5})
-    row = dataclasses.replace(done[0], planned=dataclasses.replace(done[0].planned, spec=under))
+    row = dataclasses.replace(done[0], columns={**done[0].columns, "printed_accuracy": 0.4})
     (verdict,) = row_verdicts([row], 0.02, quick=False, typed=[]).values()
     assert verdict.verdict == "printed number unusable"
-    assert f"lies under {row.majority:.3f}" in verdict.reason
-    assert 0.5 <= row.majority < 0.53
+    assert f"lies under {row['majority_rate']:.3f}" in verdict.reason
+    assert 0.5 <= row["majority_rate"] < 0.53
 
 
-def test_eps_ex_post_at_the_papers_queries(rows):
+def test_eps_ex_post_at_the_papers_queries(rows, plan_of):
     done = rows(passive=[0.9, 0.9])
-    assert done[0].eps_ex_post_at_printed == pytest.approx(0.5)
+    assert done[0]["eps_ex_post_at_printed_queries"] == pytest.approx(0.5)
     # the active row asks for 18 of 18 at eps = 4; at 9 the loss is that of half the queries
-    spec = dataclasses.replace(done[3].planned.spec, printed={"queries": 9, "eps_ex_post": 2.0})
-    half = dataclasses.replace(done[3], planned=dataclasses.replace(done[3].planned, spec=spec))
+    planned = plan_of("repeats=12").rows[3]
+    spec = dataclasses.replace(planned.spec, printed={"queries": 9, "eps_ex_post": 2.0})
+    half = measured(columns_of_recipe(dataclasses.replace(planned, spec=spec)), [unit(0)])
     sigma = gaussian.calibrate_sigma(4, 1 / 2400, 18)
-    assert half.eps_ex_post_at_printed == pytest.approx(gaussian.eps_of_mu(3 / sigma, 1 / 2400))
+    assert half["eps_ex_post_at_printed_queries"] == pytest.approx(gaussian.eps_of_mu(3 / sigma, 1 / 2400))
     assert eps_ex_post_verdict(done[:1]).verdict == "reproduces"
     assert eps_ex_post_verdict([half]).verdict == "differs"
     assert eps_ex_post_verdict(done[4:]) is None
@@ -120,9 +133,10 @@ def test_eps_ex_post_at_the_papers_queries(rows):
 def test_pairs_are_of_the_same_splits_and_budget(rows, plan_of):
     done = rows(passive=[0.9, 0.9], active=[0.7, 0.7])
     (pair,) = pairs(done, "active", "passive")
-    assert (pair.of.planned.spec.name, pair.minus.planned.spec.name) == ("active 4", "passive 4")
+    assert (pair.of["name"], pair.minus["name"]) == ("active 4", "passive 4")
     assert pair.over("accuracy").mean == pytest.approx(-0.2)
-    other = dataclasses.replace(done[3], planned=plan_of("repeats=12", "teacher.size=30").rows[3])
+    columns = columns_of_recipe(plan_of("repeats=12", "teacher.size=30").rows[3])
+    other = dataclasses.replace(done[3], columns=columns)
     assert pairs([*done[:3], other], "active", "passive") == []
 
 
@@ -154,9 +168,9 @@ def test_a_margin_makes_a_little_less_no_less(rows):
 
 def test_missing_cases_count(rows):
     done = rows(passive=[0.8, 0.8])
-    done[2] = dataclasses.replace(done[2], units=[])
+    done[2] = measured({**done[2].columns}, [])
     grows = {"name": "x", "claim": "increases", "measure": "accuracy", "methods": ["passive"]}
-    done[1] = dataclasses.replace(done[1], units=[unit(i, 0.9) for i in range(12)])
+    done[1] = measured({**done[1].columns}, [unit(i, 0.9) for i in range(12)])
     (verdict,) = claim_verdicts([grows], done)
     assert verdict.verdict == "missing"
     assert "holds in 1 of 2: synthetic passive eps 0.5 to 4 +0.1000" in verdict.reason
@@ -167,7 +181,7 @@ def test_missing_cases_count(rows):
 
 def test_claims_of_growth_and_of_budget(rows):
     done = rows(passive=[0.8, 0.8], active=[0.7, 0.7])
-    done[1] = dataclasses.replace(done[1], units=[unit(i, 0.9 + i / 1000) for i in range(12)])
+    done[1] = measured({**done[1].columns}, [unit(i, 0.9 + i / 1000) for i in range(12)])
     grows = {"name": "x", "claim": "increases", "measure": "accuracy", "methods": ["passive"]}
     verdict, most = claim_verdicts([grows, grows | {"need": "most"}], done)
     assert verdict.verdict == "differs (below)"  # up from 0.5 to 4, and down to inf

@@ -12,8 +12,8 @@ import subprocess
 import pandas as pd
 import pytest
 
-from pate_cli.engine import schedule
-from pate_cli.reproduce.assemble import assemble
+from pate_cli.commands.recipe_run import reproduce
+from pate_cli.config.recipes import read_recipe
 from pate_cli.results.page import document, write
 from pate_cli.results.tables import Column, Table, from_frame, number
 
@@ -60,13 +60,13 @@ def test_a_studys_table():
 
 
 @pytest.fixture
-def written(plan_of, tmp_path):
+def written(recipe_dir, tmp_path):
     """Write the small recipe, with few repeats."""
 
     def make(directory, *given, quick=False):
-        plan = plan_of("compute.workers=1", "repeats=2", *given, quick=quick)
-        results = schedule.run(plan, tmp_path / "work", force=False, advance=lambda *counts: None)
-        return write(tmp_path / directory, assemble(plan, results))
+        recipe = read_recipe(recipe_dir)
+        typed = ["compute.workers=1", "repeats=2", *given]
+        return write(tmp_path / directory, reproduce(recipe, typed, quick=quick, directory=tmp_path / "work"))
 
     return make
 

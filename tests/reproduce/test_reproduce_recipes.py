@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
+from pate_cli.commands.recipe_run import check_views
 from pate_cli.config import recipes
 from pate_cli.config.composition import packaged
 from pate_cli.errors import InputError
-from pate_cli.reproduce.assemble import check_views
 
 
 @pytest.mark.parametrize("name", recipes.names())

@@ -7,14 +7,11 @@ import shutil
 
 import pytest
 
+from pate_cli.commands.recipe_run import reproduce
 from pate_cli.config.recipes import find_recipe, read_recipe
-from pate_cli.engine import schedule
-from pate_cli.engine.plan import make_plan
 from pate_cli.errors import InputError
-from pate_cli.reproduce.assemble import assemble
-from pate_cli.reproduce.recipe_run import reproduce
-from pate_cli.reproduce.rows import done_rows
-from pate_cli.reproduce.study import finisher
+from pate_cli.results import read_repeats
+from pate_cli.results.means import rows_of
 from pate_cli.results.page import write
 
 SETTINGS = """\
@@ -58,9 +55,7 @@ def test_which_setting_gives_which_rows(settings_dir, tmp_path):
     recipe = read_recipe(settings_dir)
     assert [row.panel for row in recipe.rows] == ["near", "far"] * 2
     assert recipe.rows[0].overrides[-1] == "teacher.size=20"
-    plan = make_plan(recipe, [], quick=False)
-    results = schedule.run(plan, tmp_path / "finished", force=False, advance=lambda *_: None)
-    findings = assemble(plan, results, finisher(recipe))
+    findings = reproduce(recipe, [], quick=False, directory=tmp_path / "work")
     near, far = findings.more["settings"].records
     assert (near["setting"], near["accuracies_within"], near["accuracies"]) == ("near", 2, 2)
     assert (far["setting"], far["accuracies_within"]) == ("far", 0)
@@ -74,8 +69,9 @@ def test_which_setting_gives_which_rows(settings_dir, tmp_path):
     assert narrow.verdict == "differs (below)"
     assert "in 1 of 2 rows" in narrow.reason
     least = math.sqrt(0.9 * 0.1 / 540 * (1 - 540 / 3000)) * 1.96 / math.sqrt(30)
-    rows = done_rows(plan, results)
-    rows[0].printed["ci"] = rows[1].printed["ci"] = least
+    rows = rows_of(read_repeats(tmp_path / "work").fillna({"printed_ci": 1}))
+    for row in rows:
+        row.columns["printed_ci"] = least if row["method"] == "PSQ" else 1.0
     from pate_cli.experiments.common.settings import interval_verdict
 
     assert interval_verdict(rows, 30).verdict == "undecided"  # what is no narrower than noise says nothing

@@ -17,7 +17,7 @@ from sklearn.metrics import (
 from sklearn.svm import LinearSVC
 
 from pate_cli import cli
-from pate_cli.results.runs_table import METRICS
+from pate_cli.results.overview import METRICS
 from pate_cli.students.metrics import measure
 
 NAMES = ("a", "b", "c")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from pate_cli import __version__
 from pate_cli.datasets.files import ENTRIES
 from pate_cli.engine.loaded import code_version, library_versions
 from pate_cli.engine.plan import missing_data
+from pate_cli.results import versions
 
 __all__ = ["dependencies", "sources"]
 
 
 def sources() -> dict[str, str]:
     """Versions of the program and of the libraries."""
-    versions = ", ".join(f"{name} {version}" for name, version in library_versions().items())
-    return {"pate": f"{__version__}, source {code_version()}", "libraries": versions}
+    libraries = ", ".join(f"{name} {version}" for name, version in library_versions().items())
+    return {"pate": f"{versions()['pate']}, source {code_version()}", "libraries": libraries}
 
 
 def dependencies() -> dict[str, Any]:

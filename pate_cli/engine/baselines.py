@@ -7,40 +7,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from pate_cli.compare.limits import FAMILIES, best_model
+from pate_cli.engine.limits import best_model
 from pate_cli.engine.plan import Plan, PlannedRow
 from pate_cli.engine.rows import Row
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.pipeline import Outcome, Prepared, Streams, Trained, split_of
+from pate_cli.results.boards import BASELINES, EXACT, FAMILY, LIMIT, MAJORITY, NOT_PRIVATE, TRUE_LABELS
 from pate_cli.students import fit_student
 from pate_cli.students.metrics import measure
 from pate_cli.types import Answers, PrivacyLoss, PublicPoints, Released, RepeatResult
 
-__all__ = ["ALL_PRIVATE", "BASELINES", "EXACT", "LIMIT", "MAJORITY", "NOT_PRIVATE", "TRUE_LABELS"]
-__all__ += ["families", "with_baselines"]
-
-NOT_PRIVATE = "not differentially private"
-ALL_PRIVATE, TRUE_LABELS, MAJORITY = "all private records", "student on true labels", "majority class"
-LIMIT = "best model without privacy"
-EXACT = "student on exact votes"
-
-BASELINES = {
-    LIMIT: f"the best of {', '.join(FAMILIES)} on all private records, chosen by cross-validated accuracy on "
-    "at most 3,000 of them at each split, and fitted on at most 100,000 (a kernel machine: 20,000)",
-    ALL_PRIVATE: "the student's learner fitted on all private records with their labels",
-    TRUE_LABELS: "the student fitted on all public points with their true labels",
-    EXACT: "the student fitted on all public points, each labelled by the exact vote of the teachers",
-    MAJORITY: "the largest class of the private records, whatever the point",
-}
-"""Name and meaning of each, in the order shown; `EXACT` is a run of the pipeline at eps = inf."""
-_FAMILY = "is "  # prefix of the family of the best model, among the diagnostics of its repeat
+__all__ = ["with_baselines"]
 
 
 @dataclass(frozen=True)
@@ -89,12 +71,6 @@ def with_baselines(plan: Plan, *, limit: bool) -> Plan:
     return replace(plan, rows=[exact, *rows, *(row for row in plan.rows if row is not exact)])
 
 
-def families(diagnostics: Iterable[Mapping[str, object]]) -> dict[str, int]:
-    """How often each family was the best model, by the diagnostics of its repeats."""
-    names = [name for unit in diagnostics for name in unit if name.startswith(_FAMILY)]
-    return dict(Counter(name.removeprefix(_FAMILY) for name in names).most_common())
-
-
 def _measured(name: str, run: Prepared, repeat: int) -> Outcome:
     started = time.perf_counter()
     streams = Streams.of(run.config.seed, repeat)
@@ -112,7 +88,7 @@ def _measured(name: str, run: Prepared, repeat: int) -> Outcome:
         eps_ex_post=math.inf,
         accuracy=accuracy,
         seconds=time.perf_counter() - started,
-        diagnostics=({f"{_FAMILY}{family}": 1.0} if family else {}) | others,
+        diagnostics=({f"{FAMILY}{family}": 1.0} if family else {}) | others,
     )
     return Outcome(result, Answers(nothing, nothing), model, split.encoder)
 

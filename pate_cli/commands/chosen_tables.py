@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from pate_cli.compare.methods import Named, distinct, named_overrides, split_names
+from pate_cli.commands.methods import Named, distinct, named_overrides, split_names
 from pate_cli.config.composition import options as options_of
 from pate_cli.config.composition import quoted
 from pate_cli.engine.plan import missing_data

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from pate_cli import cli, datasets, pipeline
-from pate_cli.compare import baselines
-from pate_cli.compare.methods import methods, plan_frontier
+from pate_cli.commands.methods import methods, plan_frontier
 from pate_cli.config.recipes import Recipe, RowSpec
-from pate_cli.engine import schedule
+from pate_cli.engine import baselines, schedule
 from pate_cli.engine.loaded import LoadedCode
 from pate_cli.engine.plan import make_plan
 from pate_cli.pipeline import Streams

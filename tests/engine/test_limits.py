@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.dummy import DummyClassifier
 
-from pate_cli.compare import limits
-from pate_cli.compare.limits import FAMILIES, best_model
+from pate_cli.engine import limits
+from pate_cli.engine.limits import FAMILIES, best_model
 
 
 @pytest.fixture(autouse=True)

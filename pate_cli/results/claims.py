@@ -12,8 +12,9 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 from pate_cli.errors import InputError
-from pate_cli.reproduce.rows import DoneRow, Pair, digits_of, matches, signed
 from pate_cli.results.interval import Interval, simultaneous
+from pate_cli.results.means import MeasuredRow
+from pate_cli.results.recipe_tables import Pair, chosen, difference, digits_of, matches, signed
 from pate_cli.results.verdicts import FEWEST, Verdict, VerdictWord, at_least, combined, compare
 
 __all__ = ["CLAIMS_RULE", "check_claim", "claim_verdicts", "eps_ex_post_verdict", "row_verdicts"]
@@ -35,38 +36,39 @@ _OPTIONAL = ("where", "need", "margin")
 
 
 def row_verdicts(
-    rows: Sequence[DoneRow], margin: float, *, quick: bool, typed: Sequence[str]
+    rows: Sequence[MeasuredRow], margin: float, *, quick: bool, typed: Sequence[str]
 ) -> dict[str, Verdict]:
     """Compare rows with the printed accuracies, where there are any, by the names of the rows.
 
     Accuracies closer than `margin` count as the same; a `quick` run is not judged; `typed` are the overrides
     of the user, which the reasons name.
     """
-    printed = [row for row in rows if "accuracy" in row.printed]
+    printed = [row for row in rows if row["printed_accuracy"] is not None]
     but = f" (with {' '.join(typed)})" if typed else ""
     verdicts = {}
     for row in printed:
         word, reason = _row(row, margin, len(printed), quick)
-        name, gap = row.name, row.difference
+        name, gap = str(row["name"]), difference(row)
         wide = gap and gap.at(simultaneous(len(printed)))
-        verdicts[name] = Verdict(name, word, reason + but * bool(row.units), wide, margin)
+        verdicts[name] = Verdict(name, word, reason + but * bool(row.n), wide, margin)
     return verdicts
 
 
-def _row(row: DoneRow, margin: float, n_rows: int, quick: bool) -> tuple[VerdictWord, str]:
-    gap, eps = row.difference, row.printed.get("eps", row.eps)
+def _row(row: MeasuredRow, margin: float, n_rows: int, quick: bool) -> tuple[VerdictWord, str]:
+    gap, eps = difference(row), row["printed_eps"]
     if row.status != "ok":
-        return "missing", f"{row.status}: {row.message}"
+        return "missing", f"{row.status}: {row.reason}"
     if gap is None:
         return "missing", "nothing was measured"
-    if eps != row.eps:
-        return "no verdict", f"eps is {row.eps:g} here and {eps:g} in the paper"
+    if eps not in (None, row["eps"]):
+        return "no verdict", f"eps is {row['eps']:g} here and {eps:g} in the paper"
     if quick:
         return "no verdict", "quick run"
     by = f"ours {signed(gap.at(simultaneous(n_rows)))} against the printed value"
-    if row.majority is not None and row.printed["accuracy"] < row.majority:
+    majority = row["majority_rate"]
+    if majority is not None and row["printed_accuracy"] < majority:
         word: VerdictWord = "printed number unusable"
-        return word, f"the printed accuracy lies under {row.majority:.3f}, what a constant answer gets; {by}"
+        return word, f"the printed accuracy lies under {majority:.3f}, what a constant answer gets; {by}"
     word = compare(gap, margin, n_rows)
     where = {
         "reproduces": f"wholly within {margin:g}",
@@ -76,13 +78,13 @@ def _row(row: DoneRow, margin: float, n_rows: int, quick: bool) -> tuple[Verdict
     return word, f"{by}: {where.get(word, f'wholly beyond {margin:g}')}"
 
 
-def eps_ex_post_verdict(rows: Sequence[DoneRow]) -> Verdict | None:
+def eps_ex_post_verdict(rows: Sequence[MeasuredRow]) -> Verdict | None:
     """Compare our accounting at the paper's own mean number of queries; None where nothing is printed."""
     gaps = {}
     for row in rows:
-        ours, printed = row.eps_ex_post_at_printed, row.printed.get("eps_ex_post")
+        ours, printed = row["eps_ex_post_at_printed_queries"], row["printed_eps_ex_post"]
         if ours is not None and printed is not None and math.isfinite(ours):
-            gaps[row.name] = abs(ours - printed)
+            gaps[str(row["name"])] = abs(ours - printed)
     if not gaps:
         return None
     worst = max(gaps, key=lambda name: gaps[name])
@@ -114,7 +116,7 @@ def check_claim(claim: dict[str, Any], recipe: str) -> None:
         raise InputError(f"{recipe}: claims: margin: got {margin!r}; accepted: a number >= 0")
 
 
-def claim_verdicts(claims: Sequence[dict[str, Any]], rows: Sequence[DoneRow]) -> list[Verdict]:
+def claim_verdicts(claims: Sequence[dict[str, Any]], rows: Sequence[MeasuredRow]) -> list[Verdict]:
     """Check the observations of the paper in every case they speak of.
 
     A claim has `name`; `claim`, one of greater (`of` has more of `measure` than `than`, at the same splits),
@@ -124,8 +126,8 @@ def claim_verdicts(claims: Sequence[dict[str, Any]], rows: Sequence[DoneRow]) ->
     """
     cases = []
     for claim in claims:
-        chosen = [row for row in rows if row.chosen(claim.get("where") or {})]
-        cases.append(list(_CASES[claim["claim"]](claim, chosen)))
+        those = [row for row in rows if chosen(row, claim.get("where") or {})]
+        cases.append(list(_CASES[claim["claim"]](claim, those)))
     together = sum(gap is not None for those in cases for gap, _ in those)
     return [_claim_verdict(claim, those, together) for claim, those in zip(claims, cases, strict=True)]
 
@@ -153,22 +155,22 @@ def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], together: int)
     return Verdict(name, word, ". ".join(parts), margin=margin)
 
 
-def _greater(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case]:
+def _greater(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_Case]:
     for of in _list(claim["of"]):
         for than in _list(claim["than"]):
             for pair in matches(rows, of, than):
                 yield _paired(pair, claim["measure"], pair.case)
 
 
-def _increases(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case]:
-    series: dict[Any, list[DoneRow]] = {}
+def _increases(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_Case]:
+    series: dict[Any, list[MeasuredRow]] = {}
     for row in rows:
-        if row.method in _list(claim["methods"]):
-            key = (row.method, row.planned.teaching, row.planned.spec.panel)
+        if row["method"] in _list(claim["methods"]):
+            key = (row["method"], row["splits"], row["panel"])
             series.setdefault(key, []).append(row)
     for line in series.values():
-        for less, more in pairwise(sorted(line, key=lambda row: row.eps)):
-            case = f"{more.dataset} {more.method} eps {less.eps:g} to {more.eps:g}"
+        for less, more in pairwise(sorted(line, key=lambda row: float(row["eps"]))):
+            case = f"{more['dataset']} {more['method']} eps {less['eps']:g} to {more['eps']:g}"
             yield _paired(Pair(more, less), claim["measure"], case)
 
 
@@ -177,18 +179,18 @@ def _paired(pair: Pair, measure: str, case: str) -> _Case:
     return gap, f"{case} {pair.missing if gap is None else signed(gap, digits_of(measure))}"
 
 
-def _budget(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case]:
+def _budget(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_Case]:
     """Of unspent and spent."""
     for row in rows:
-        if row.method not in _list(claim["methods"]):
+        if row["method"] not in _list(claim["methods"]):
             continue
-        answered, budget, where = row.over("answered"), row.budget, f"{row.dataset} eps={row.eps:g}"
+        answered, budget, where = row.over("answered"), row["budget"], f"{row['dataset']} eps={row['eps']:g}"
         if answered is None or budget is None:
             yield None, f"{where} {row.status}"
             continue
-        left = [unit.n_answered < budget for unit in row.units]
+        left = [bool(answers < budget) for answers in row.repeats["n_answered"]]
         share = Interval.of((1 if one == (claim["claim"] == "unspent") else -1) for one in left)
-        text = f"{answered.text(1)} of {budget}, budget left in {sum(left)} of {len(left)} repeats"
+        text = f"{answered.text(1)} of {budget:.0f}, budget left in {sum(left)} of {len(left)} repeats"
         yield share, f"{where} {text}"
 
 

@@ -23,8 +23,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pate_cli.errors import InputError
-from pate_cli.reproduce.rows import DoneRow
 from pate_cli.results.figures import look, new_figure
+from pate_cli.results.means import MeasuredRow
+from pate_cli.results.recipe_tables import chosen, value_of
 
 __all__ = ["Series", "check_figure", "draw_series", "run_figures"]
 
@@ -72,22 +73,22 @@ def check_figure(figure: dict[str, Any], recipe: str) -> None:
 
 
 def run_figures(
-    figures: Sequence[dict[str, Any]], rows: Sequence[DoneRow]
+    figures: Sequence[dict[str, Any]], rows: Sequence[MeasuredRow]
 ) -> dict[str, Callable[[], Figure]]:
     """Functions that draw a recipe's figures, by name."""
     found: dict[str, Callable[[], Figure]] = {}
     for spec in figures:
         panels = [(panel, _chosen(panel, rows)) for panel in spec["panels"]]
-        if panels := [(panel, chosen) for panel, chosen in panels if chosen]:
+        if panels := [(panel, part) for panel, part in panels if part]:
             found[str(spec.get("name") or "figure")] = functools.partial(_draw, spec, panels)
     return found
 
 
-def _chosen(panel: dict[str, Any], rows: Sequence[DoneRow]) -> list[DoneRow]:
-    return [row for row in rows if row.chosen(panel.get("where") or {})]
+def _chosen(panel: dict[str, Any], rows: Sequence[MeasuredRow]) -> list[MeasuredRow]:
+    return [row for row in rows if chosen(row, panel.get("where") or {})]
 
 
-def _draw(spec: dict[str, Any], panels: Sequence[tuple[dict[str, Any], list[DoneRow]]]) -> Figure:
+def _draw(spec: dict[str, Any], panels: Sequence[tuple[dict[str, Any], list[MeasuredRow]]]) -> Figure:
     measures = spec["measures"]
     figure, axes = new_figure(len(panels), len(measures), panel=(2.7, 2.3), margin=(0.6, 0.9))
     styles: dict[str, int] = {}
@@ -97,7 +98,7 @@ def _draw(spec: dict[str, Any], panels: Sequence[tuple[dict[str, Any], list[Done
             draw_series(ax, _series(spec, rows, panel.get("x", "eps"), measure, styles))
             if measure == "accuracy" and spec.get("reference"):
                 _reference(ax, spec["reference"], rows)
-            if not any(row.units for row in rows):
+            if not any(row.n for row in rows):
                 reason = ", ".join(dict.fromkeys(row.status for row in rows))
                 box = {"facecolor": "white", "edgecolor": "0.6", "linewidth": 0.6}
                 ax.text(0.5, 0.5, f"ours: {reason}", ha="center", transform=ax.transAxes, bbox=box)
@@ -114,13 +115,13 @@ def _draw(spec: dict[str, Any], panels: Sequence[tuple[dict[str, Any], list[Done
 
 
 def _series(
-    spec: dict[str, Any], rows: Sequence[DoneRow], x: str, measure: str, styles: dict[str, int]
+    spec: dict[str, Any], rows: Sequence[MeasuredRow], x: str, measure: str, styles: dict[str, int]
 ) -> list[Series]:
     """Our numbers of each series, and the paper's, hollow; `styles` gives a label one style in all panels."""
     found = []
-    methods = spec.get("series") or {row.method: [row.method] for row in rows}
+    methods = spec.get("series") or {row["method"]: [row["method"]] for row in rows}
     for label, names in methods.items():
-        those = [row for row in rows if row.method in names]
+        those = [row for row in rows if row["method"] in names]
         if not those:
             continue
         style = look(styles.setdefault(label, len(styles)))
@@ -129,13 +130,14 @@ def _series(
         theirs = Series(f"{label}, the paper", style | {"markerfacecolor": "white", "linestyle": ":"})
         key, ci = _PRINTED.get(measure, ("", "")) if spec.get("printed") else ("", "")
         for row in those:
-            at, mean = row.value(x), row.over(measure)
+            at, mean = value_of(row, x), row.over(measure)
             if mean is not None and math.isfinite(mean.mean):
                 ours.points.append((at, mean.mean, mean.half_width or 0.0))
             elif row.status == "infeasible" and at is not None:
                 ours.infeasible.append(at)
-            if math.isfinite(row.printed.get(key, math.inf)):
-                theirs.points.append((at, row.printed[key], row.printed.get(ci, 0.0)))
+            printed = row[f"printed_{key}"]
+            if printed is not None and math.isfinite(printed):
+                theirs.points.append((at, printed, row[f"printed_{ci}"] or 0.0))
         found += [one for one in (ours, theirs) if one.points or one.infeasible]
     return found
 
@@ -170,10 +172,10 @@ def draw_series(ax: Axes, every: Sequence[Series], xs: Iterable[float] = ()) -> 
     ax.grid(visible=False, axis="x")
 
 
-def _reference(ax: Axes, name: str, rows: Sequence[DoneRow]) -> None:
+def _reference(ax: Axes, name: str, rows: Sequence[MeasuredRow]) -> None:
     """Draw the mean over rows of the share of the largest class, or of a diagnostic, as a line across."""
     if name == "majority":
-        values = [row.majority for row in rows if row.majority is not None]
+        values = [row["majority_rate"] for row in rows if row["majority_rate"] is not None]
     else:
         values = [found.mean for row in rows if (found := row.over(name)) is not None]
     if values:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pate_cli.commands.claims_page import NAME, NOT_RUN, page_of
+from pate_cli.commands.outcome import Outcome, key_of, load, save
+from pate_cli.commands.recipe_run import reproduce
 from pate_cli.config import recipes
 from pate_cli.engine.plan import missing_data
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
-from pate_cli.reproduce.claims_page import NAME, NOT_RUN, page_of
-from pate_cli.reproduce.outcome import Outcome, key_of, load, save
-from pate_cli.reproduce.recipe_run import reproduce
 from pate_cli.results.page import Findings, checked_directory, write
 
 __all__ = ["NAME", "Choice", "read_typed", "run_all"]

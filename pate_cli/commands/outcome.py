@@ -14,8 +14,8 @@ from typing import Any
 
 from pate_cli.config.command_line import without_place
 from pate_cli.config.recipes import Recipe
-from pate_cli.reproduce.sources import dependencies
-from pate_cli.reproduce.study import parameters, study_code
+from pate_cli.engine.sources import dependencies
+from pate_cli.engine.studies import parameters, study_code
 from pate_cli.results.page import Findings
 from pate_cli.results.provenance import plain
 from pate_cli.results.verdicts import Verdict

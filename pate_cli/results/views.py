@@ -6,12 +6,20 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pate_cli.compare.baselines import BASELINES, LIMIT, NOT_PRIVATE, TRUE_LABELS
-from pate_cli.compare.boards import METRICS, Board, Metric, Standing
-from pate_cli.reproduce.rows import DoneRow
+from pate_cli.results.boards import (
+    BASELINES,
+    LIMIT,
+    METRICS,
+    NOT_PRIVATE,
+    TRUE_LABELS,
+    Board,
+    Metric,
+    Standing,
+)
 from pate_cli.results.interval import T_NOTE, Interval
-from pate_cli.results.means import flat, pivoted
-from pate_cli.results.runs_table import METRICS as FIGURES
+from pate_cli.results.means import MeasuredRow, flat, pivoted
+from pate_cli.results.overview import METRICS as FIGURES
+from pate_cli.results.settings import PURE
 from pate_cli.results.tables import ABSENT, Column, Table, number
 
 __all__ = ["frontier_tables", "leaderboard_tables"]
@@ -29,40 +37,46 @@ _LEADERBOARD = ["table", "kind", "method", "eps", "delta", "guarantee", "n", "st
 _LEADERBOARD += _with_ci(*METRICS)
 
 
-def _record(board: Board, row: DoneRow) -> dict[str, Any]:
+def _record(board: Board, row: MeasuredRow) -> dict[str, Any]:
     """Every number of a row, unrounded; a baseline has no queries."""
-    found: dict[str, Any] = {"table": board.name, "method": row.method, "eps": row.eps, "n": len(row.units)}
-    found |= {"status": row.status, "reason": row.message or None}
-    found |= flat({name: row.over(name) for name in ("accuracy", *FIGURES)})
-    if row.name in BASELINES:
-        return found | {"kind": "yardstick", "guarantee": NOT_PRIVATE}
-    found |= {"kind": "method", "guarantee": "differentially private", "dataset": row.dataset}
-    found |= {"delta": _delta(row), "n_teachers": row.n_teachers, "cutoff": row.cutoff}
-    return found | flat({name: row.over(name) for name in _QUERIES})
+    record: dict[str, Any] = {"table": board.name, "method": row["method"], "eps": row["eps"], "n": row.n}
+    record |= {"status": row.status, "reason": row.reason or None}
+    record |= flat({name: row.over(name) for name in ("accuracy", *FIGURES)})
+    if row["method"] in BASELINES:
+        return record | {"kind": "yardstick", "guarantee": NOT_PRIVATE}
+    record |= {"kind": "method", "guarantee": "differentially private", "dataset": row["dataset"]}
+    record |= {"delta": _delta(row), "n_teachers": _whole(row["n_teachers"]), "cutoff": _whole(row["cutoff"])}
+    return record | flat({name: row.over(name) for name in _QUERIES})
 
 
-def _delta(row: DoneRow) -> float | None:
-    return row.planned.prepared.plan.guarantee.delta if row.planned.prepared else None
+def _delta(row: MeasuredRow) -> float | None:
+    """Delta of the guarantee, which a pure mechanism does not use."""
+    return 0.0 if row["guarantee"] == PURE else row["delta"]
 
 
-def _cells(board: Board, row: DoneRow) -> dict[str, str]:
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _cells(board: Board, row: MeasuredRow) -> dict[str, str]:
     """Cells of a row by the heading of their column."""
-    private, metric = row.name not in BASELINES, board.metric
-    means = {name: one.mean if (one := row.over(name)) else None for name in _QUERIES}
-    if row.budget is None:  # of a private learner, which asks nothing
+    private, metric = row["method"] not in BASELINES, board.metric
+    means = {name: row.mean(name) for name in _QUERIES}
+    if row["budget"] is None:  # of a private learner, which asks nothing
         means |= {"answered": None, "asked": None}
+    below = board.below(row["method"], row["eps"]) if private and metric.unit else None
     return {
         "table": board.name,
-        "method": row.method if private else f"{row.method} ({NOT_PRIVATE})",
-        "eps": number(row.eps, "g"),
-        "teachers": number(row.n_teachers or None, ",d"),
-        "T": number(row.cutoff, "d"),
+        "method": row["method"] if private else f"{row['method']} ({NOT_PRIVATE})",
+        "eps": number(row["eps"], "g"),
+        "teachers": number(_whole(row["n_teachers"]) or None, ",d"),
+        "T": number(_whole(row["cutoff"]), "d"),
         "answered": number(means["answered"], ".1f"),
         "asked": number(means["asked"], ".1f"),
         "eps_ex_post": number(means["eps_ex_post"]),
         **{_head(name): number(row.over(name)) for name in ("accuracy", *FIGURES)},
-        _below(metric): metric.text(board.below(row.method, row.eps) if private and metric.unit else None),
-        "n": str(len(row.units)),
+        _below(metric): metric.text(below),
+        "n": str(row.n),
         "status": row.status,
     }
 
@@ -143,11 +157,11 @@ def _methods_table(board: Board) -> Table:
         means = {eps: row.over("accuracy") for eps, row in those.items()}
         shown[(name,)] = {_at(eps): number(one) if one else those[eps].status for eps, one in means.items()}
     columns, cells = pivoted(_columns("method"), list(map(_at, board.budgets)), shown)
-    prepared = board.plan.rows[0].prepared
+    delta = max((row["delta"] for row in board.every if row["delta"] is not None), default=None)
     note = (
         f"Mean accuracy on held-out records; {T_NOTE}; the measuring itself is not differentially private. "
         "eps is the guarantee of one repeat, for one record replaced by another. "
-        f"delta = {number(prepared.delta if prepared else None, '.3g')}."
+        f"delta = {number(delta, '.3g')}."
     )
     return Table(
         [*columns, Column("guarantee", numeric=False)],
@@ -210,9 +224,8 @@ def _winners(boards: Sequence[Board]) -> Table:
         line = [board.name, f"{eps:g}", best or ABSENT, number(value), number(limit), metric.text(gap)]
         line += [metric.text(ours) if first in values else row.status, metric.text(lead, sign=True)]
         cells.append([*line, number(true)])
-        run = row.planned.prepared
         record: dict[str, Any] = {"table": board.name, "eps": eps, "metric": metric.name}
-        record |= {"n_private": run and run.sizes.n_private, "delta": run and run.delta}
+        record |= {"n_private": _whole(row["n_private"]), "delta": row["delta"]}
         record |= {"best": best, "first": first, "other": other}
         found = {metric.name: value, "without_privacy": limit, "student_on_true_labels": true}
         found |= {f"best_below_{metric.unit}": gap, f"first_below_{metric.unit}": ours}

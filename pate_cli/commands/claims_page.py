@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from pate_cli.commands.outcome import Outcome
 from pate_cli.config.recipes import Recipe
-from pate_cli.reproduce.outcome import Outcome
-from pate_cli.reproduce.sources import sources
+from pate_cli.engine.sources import sources
 from pate_cli.results.page import Findings
 from pate_cli.results.tables import ABSENT, Column, Table, number
 from pate_cli.results.verdicts import Verdict, VerdictWord

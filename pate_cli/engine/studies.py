@@ -4,7 +4,8 @@ It defines ``CHECKS``, what each of its parameters may be (see `pate_cli.checks`
 
 - for a study, ``run(p, progress) -> StudyResult`` of the checked parameters p, on which alone its tables and
   figures depend;
-- for runs, ``finish(p, rows, findings) -> Findings``, which adds tables, figures and verdicts.
+- for runs, ``finish(p, rows, findings, results) -> Findings``, which adds tables, figures and verdicts;
+  `results` are the repeats of each row by its name, with the points asked.
 """
 
 from __future__ import annotations
@@ -12,49 +13,22 @@ from __future__ import annotations
 import functools
 import hashlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from pate_cli.checks import read
 from pate_cli.config.composition import packaged
 from pate_cli.config.recipes import STUDY, Recipe
+from pate_cli.engine.sources import sources
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.reproduce.sources import sources
-from pate_cli.results.page import Findings
+from pate_cli.results.page import Findings, Progress
 from pate_cli.results.tables import Table, from_frame
-from pate_cli.results.verdicts import VERDICTS, Verdict
+from pate_cli.results.verdicts import VERDICTS
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-__all__ = ["Progress", "StudyResult", "finisher", "load_study", "parameters", "run_study", "study_code"]
-
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with (steps done, steps in all)."""
-
-
-@dataclass(frozen=True, eq=False)
-class StudyResult:
-    """Result of a study.
-
-    Attributes
-    ----------
-    table : DataFrame or Table
-    figures : mapping of str to function
-        Each draws a new `matplotlib.figure.Figure`, without pyplot's global state.
-    verdicts : list of Verdict
-    notes : list of str
-        Below the table: sizes, units, what is exact.
-    """
-
-    table: pd.DataFrame | Table
-    figures: Mapping[str, Callable[[], Figure]]
-    verdicts: list[Verdict] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+__all__ = ["finisher", "load_study", "parameters", "run_study", "study_code"]
 
 
 def load_study(recipe: Recipe) -> ModuleType:

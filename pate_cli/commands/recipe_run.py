@@ -1,0 +1,151 @@
+"""Runs one recipe of either kind: from its rows to tables, figures and verdicts."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pate_cli.config.recipes import Recipe
+from pate_cli.engine import schedule
+from pate_cli.engine.plan import Plan, PlannedRow, make_plan
+from pate_cli.engine.progress import reporting
+from pate_cli.engine.sources import sources
+from pate_cli.engine.store import PLACE, RepeatRecord
+from pate_cli.engine.studies import finisher, run_study
+from pate_cli.errors import InputError
+from pate_cli.privacy.gaussian import eps_of_mu
+from pate_cli.results.claims import (
+    CLAIMS_RULE,
+    check_claim,
+    claim_verdicts,
+    eps_ex_post_verdict,
+    row_verdicts,
+)
+from pate_cli.results.means import MeasuredRow, rows_of
+from pate_cli.results.page import Findings
+from pate_cli.results.recipe_figures import check_figure, run_figures
+from pate_cli.results.recipe_tables import KEYS, PRINTED, paired_table, pairs, recipe_table
+from pate_cli.results.repeats import RepeatsFile, read_repeats
+
+__all__ = ["assemble", "check_views", "columns_of_recipe", "reproduce"]
+
+
+def reproduce(
+    recipe: Recipe,
+    given: Sequence[str],
+    *,
+    quick: bool,
+    force: bool = False,
+    directory: Path,
+    config_dir: str | None = None,
+) -> Findings:
+    """Run a recipe with the overrides typed; finished repeats of runs are kept in `directory`.
+
+    InputError if the recipe or what was typed cannot be used, or a study's data is not there.
+    """
+    if recipe.kind == "study":
+        with reporting(recipe.name, "steps") as advance:
+
+            def progress(done: int, total: int) -> None:
+                advance(done, 0, total)
+
+            return run_study(recipe, given, progress, quick=quick, config_dir=config_dir)
+    check_views(recipe.name, recipe.figures, recipe.claims)
+    finish = finisher(recipe)
+    plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
+    table = RepeatsFile(directory, {row.spec.name: columns_of_recipe(row) for row in plan.rows})
+    with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
+        seen = functools.partial(schedule.Done.write, table=table)
+        results = schedule.run(plan, directory / PLACE, force=force, advance=advance, seen=seen)
+    table.write()
+    return assemble(plan, rows_of(read_repeats(table.path)), results.units, finish)
+
+
+def columns_of_recipe(row: PlannedRow) -> dict[str, Any]:
+    """Columns of a row of `repeats.csv`, with the numbers that the paper prints."""
+    columns = row.columns(name=row.spec.name, panel=row.spec.panel)
+    status = {key: columns.pop(key) for key in ("status", "reason") if key in columns}
+    columns |= {name: row.spec.printed.get(name.removeprefix("printed_")) for name in PRINTED}
+    columns |= {"eps_ex_post_at_printed_queries": None, "majority_rate": None, "note": row.spec.note or None}
+    if row.prepared is not None:
+        y = row.prepared.dataset.y
+        columns["majority_rate"] = float(np.bincount(y).max() / len(y))
+        columns["eps_ex_post_at_printed_queries"] = _eps_ex_post_at_printed(row)
+    return columns | status
+
+
+def _eps_ex_post_at_printed(row: PlannedRow) -> float | None:
+    """Loss after the fact by our calibration at the paper's mean number of queries.
+
+    None where the paper prints no such number, or the mechanism is not the Gaussian one.
+    """
+    queries = row.spec.printed.get("queries")
+    if queries is None or row.prepared is None:
+        return None
+    if math.isinf(row.config.eps):
+        return math.inf
+    public = row.prepared.plan.describe()
+    if "sigma" not in public or queries > public["ell"]:
+        return None
+    mu = public["sensitivity"] * math.sqrt(queries) / public["sigma"]
+    return eps_of_mu(mu, row.prepared.delta)
+
+
+def check_views(recipe: str, figures: Sequence[dict[str, Any]], claims: Sequence[dict[str, Any]]) -> None:
+    """Check the figures and claims of a recipe before any work; `InputError` names the key."""
+    for figure in figures:
+        check_figure(figure, recipe)
+    for claim in claims:
+        check_claim(claim, recipe)
+    for view in (*claims, *(panel for figure in figures for panel in figure["panels"])):
+        if unknown := sorted((view.get("where") or {}).keys() - set(KEYS)):
+            raise InputError(f"{recipe}: where: {unknown[0]}: no such key; there are: {', '.join(KEYS)}")
+
+
+def assemble(
+    plan: Plan,
+    rows: Sequence[MeasuredRow],
+    units: Mapping[str, Sequence[RepeatRecord]],
+    finish: Callable[..., Findings] | None = None,
+) -> Findings:
+    """Tables, figures and verdicts of a recipe of runs; `finish` adds those of its own `study.py`."""
+    recipe = plan.recipe
+    judged = row_verdicts(rows, recipe.margin, quick=plan.quick, typed=plan.typed)
+    compared = [pair for of, minus in recipe.pairs for pair in pairs(rows, of, minus)]
+    findings = Findings(
+        recipe=recipe,
+        command=plan.command,
+        table=recipe_table(rows, judged, recipe.margin),
+        more={"paired": paired_table(compared)} if compared else {},
+        figures=run_figures(recipe.figures, rows),
+        rows=list(judged.values()),
+        claims=claim_verdicts(recipe.claims, rows),
+        absent=[(row["name"], row.status, row.reason) for row in rows if row.status != "ok"],
+        notes=[*recipe.notes, *([CLAIMS_RULE] if recipe.claims else []), *_remarks(rows)],
+        quick=plan.quick,
+        sources=sources() | plan.data(),
+        commands={row.spec.name: plan.command_of(row) for row in plan.rows},
+        failures=[f"{row['name']}: {row.reason}" for row in rows if row.status == "failed"],
+    )
+    findings = finish(rows, findings, units) if finish else findings
+    if plan.quick:
+        return replace(findings, claims=[claim.unjudged("quick run") for claim in findings.claims])
+    ex_post = eps_ex_post_verdict(rows)
+    return replace(findings, claims=[*([ex_post] if ex_post else []), *findings.claims])
+
+
+def _remarks(rows: Sequence[MeasuredRow]) -> list[str]:
+    """Number of rows without numbers, and the rows' own notes."""
+    remarks = []
+    for status in ("missing", "infeasible", "failed"):
+        reasons = [row.reason for row in rows if row.status == status]
+        if reasons:
+            why = reasons[0] if len(set(reasons)) == 1 else "the report and table.csv say why, row by row"
+            remarks.append(f"{len(reasons)} of {len(rows)} rows {status}: {why}")
+    return remarks + [f"{row['name']}: {row['note']}" for row in rows if row["note"]]

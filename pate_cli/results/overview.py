@@ -1,0 +1,322 @@
+"""The table of rows of any commands: a column for each setting in which they differ, averages, a pivot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from pate_cli.errors import InputError
+from pate_cli.results.interval import T_NOTE, Interval
+from pate_cli.results.means import MeasuredRow, pivoted, pooled, rows_of, sort_keys
+from pate_cli.results.settings import SYNONYMS, differing
+from pate_cli.results.tables import ABSENT, Column, Table, number
+
+__all__ = ["METRICS", "overview"]
+
+GUARANTEE = (
+    "eps is the guarantee, of one repeat. eps_ex_post depends on the outputs: a report, not a guarantee. "
+    "Accuracy, also on exact votes, is measured on held-out data: not differentially private."
+)
+_MAJORITY = "majority is the share of the commonest class among the held-out records."
+_POOLED = (
+    "Rows that differ in nothing but the seed are averaged over all their repeats, which are independent "
+    "given the data."
+)
+METRICS = {
+    "balanced_accuracy": "mean recall of the classes",
+    "roc_auc": "area under the ROC curve, of each class against the rest, averaged",
+    "log_loss": "mean negative log of the probability given to the true class, in nats",
+    "calibration_error": "mean distance of predicted from observed share, over 15 bins of the probability",
+    "brier": "mean squared distance of the probabilities from the class; of two classes, of the second",
+}
+"""Figures beside accuracy that `pate table --metrics` shows, with those of each class."""
+
+_BY_CLASS = ("recall.", "precision.")
+_UNBALANCED = 0.8  # share of the commonest class above which accuracy says little: others are shown, too
+_FEW = 0.25  # an active learner that wanted a smaller share of its budget is pointed out
+_ALWAYS = ("dataset", "mechanism", "teachers", "eps")  # have a column in any case
+_ACCURACY = "accuracy ± ci95"
+_MEASURES = ("teachers", "answered/asked", "eps", "eps_ex_post", _ACCURACY)
+_MEANS = ("n_answered", "n_asked", "eps_ex_post")
+
+
+def overview(
+    repeats: pd.DataFrame, *, by: Sequence[str] = (), pivot: str | None = None, metrics: bool = False
+) -> Table:
+    """Put repeats into a table with a line a row, and a column for each setting in which rows differ.
+
+    Rows that agree in the settings `by` are averaged; the values of the setting `pivot` are columns of
+    accuracy.
+    """
+    # a row with failed repeats has the status of a run's record
+    rows = [replace(row, status="error") if row.status == "failed" else row for row in rows_of(repeats)]
+    rows.sort(key=_order)
+    make = _plain if not by and pivot is None else _averages
+    table = make(rows, [_texts(row) for row in rows], by, pivot, metrics=metrics)
+    table.remarks.extend(_remarks(rows, repeats.attrs.get("left_out", 0)))
+    return table
+
+
+def _plain(rows: Sequence[MeasuredRow], texts: Sequence[dict[str, str]], *_: Any, metrics: bool) -> Table:
+    """A line a row."""
+    extras = _telling([text for row, text in zip(rows, texts, strict=True) if row.n])
+    lines = [text | _cells(row) for row, text in zip(rows, texts, strict=True) if row.n]
+    order = [sort_keys([text.get(key, "") for key in extras]) for text in texts]
+    ranked = sorted(range(len(rows)), key=lambda index: (_order(rows[index]), order[index]))
+    lines = [texts[index] | _cells(rows[index]) for index in ranked if rows[index].n]
+    shown = [row for row in rows if row.n]
+    shares = [share for row in shown if (share := row.mean("majority_class")) is not None]
+    figures = _figures(shown)
+    if not metrics:
+        unbalanced = max(shares, default=0.0) > _UNBALANCED
+        figures = [name for name in figures if unbalanced and name.startswith(("roc_auc", *_BY_CLASS))]
+    heads = ["dataset", "mechanism", *extras, *_MEASURES]
+    heads += ["exact votes"] if any(row.mean("ceiling") is not None for row in shown) else []
+    heads += ["majority"] if shares else []
+    heads += [*figures, *(["status"] if any(row.status != "ok" for row in shown) else [])]
+    columns, cells = _grid(heads, lines, details=[*extras, "majority"])
+    records = [_record(rows[index], texts[index], extras, figures) for index in ranked]
+    said = [GUARANTEE, *([_MAJORITY] if shares else [])]
+    said += [f"{name}: {METRICS[name]}." for name in figures if name in METRICS]
+    said += _interval_note(one.half_width for row in shown if (one := row.over("accuracy")))
+    return Table(columns, cells, records, " ".join(said))
+
+
+def _averages(
+    rows: Sequence[MeasuredRow],
+    texts: Sequence[dict[str, str]],
+    by: Sequence[str],
+    pivot: str | None,
+    **_: Any,
+) -> Table:
+    """Means of finished rows that agree in some settings."""
+    keys = [_known("--by", key, texts) for key in by]
+    if pivot is not None:
+        pivot = _known("--pivot", pivot, texts)
+        if pivot in keys:
+            raise InputError(f"--pivot {pivot}: is among --by; its values cannot be rows and columns")
+        keys = keys or [key for key in (*_ALWAYS[:2], "eps", *_telling(texts)) if key != pivot]
+    chosen = [*keys, *([] if pivot is None else [pivot])]
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for index, (row, text) in enumerate(zip(rows, texts, strict=True)):
+        if row.status == "ok" and row.n:
+            groups.setdefault(tuple(text.get(key, ABSENT) for key in chosen), []).append(index)
+    averages, mixed, some_pooled = {}, list[str](), False
+    for key in sorted(groups, key=sort_keys):
+        those = [texts[index] for index in groups[key]]
+        apart = [name for name in differing(those, _names(those)) if name != "seed"]
+        averages[key] = _average([rows[index] for index in groups[key]], pool=not apart)
+        mixed += apart
+        some_pooled |= len(those) > 1 and not apart
+    said = [*([f"Accuracy by {pivot}."] if pivot else []), GUARANTEE]
+    said += _interval_note(record["ci95"] for record, _ in averages.values())
+    said += [_POOLED] * some_pooled
+    if mixed:
+        said.append(
+            f"Rows that differ in {', '.join(dict.fromkeys(mixed))} are averaged by their means, without an "
+            "interval: they are no sample of anything."
+        )
+    records = [dict(zip(chosen, key, strict=True)) | record for key, (record, _) in averages.items()]
+    if pivot is None:
+        lines = [line | dict(zip(keys, key, strict=True)) for key, (_, line) in averages.items()]
+        heads = [*keys, "runs", "n", "answered/asked", *(["eps"] if "eps" not in keys else [])]
+        columns, cells = _grid([*heads, "eps_ex_post", _ACCURACY, "exact votes"], lines)
+    else:
+        shown: dict[tuple[str, ...], dict[str, str]] = {}
+        for key, (_, line) in averages.items():
+            shown.setdefault(key[:-1], {})[f"{pivot} {key[-1]}"] = line[_ACCURACY]
+        values = sorted({key[-1] for key in averages}, key=lambda text: sort_keys([text]))
+        columns = [_column(key, [row[index] for row in shown]) for index, key in enumerate(keys)]
+        columns, cells = pivoted(columns, [f"{pivot} {value}" for value in values], shown)
+    return Table(columns, cells, records, " ".join(said))
+
+
+def _average(rows: Sequence[MeasuredRow], *, pool: bool) -> tuple[dict[str, Any], dict[str, str]]:
+    """Means of rows: for CSV, and as cells."""
+    n = sum(row.n for row in rows)
+    accuracy = pooled(rows, "accuracy") if pool else Interval(_mean(rows, "accuracy"), None, n)
+    spent = [row["eps"] for row in rows if row["eps"] is not None]
+    record: dict[str, Any] = {"runs": len(rows), "n_repeats": n, "largest_eps": max(spent, default=None)}
+    teachers = [row["n_teachers"] for row in rows if row["n_teachers"] is not None]
+    record |= {"n_teachers": math.fsum(teachers) / len(teachers) if teachers else None}
+    record |= {name: _mean(rows, name) for name in _MEANS}
+    record |= {"accuracy": accuracy and accuracy.mean, "ci95": accuracy and accuracy.half_width}
+    record |= {"ceiling": _mean(rows, "ceiling")}
+    return record, {
+        "runs": str(len(rows)),
+        "n": str(n),
+        "answered/asked": f"{_count(record['n_answered'])}/{_count(record['n_asked'])}",
+        "eps": " to ".join(dict.fromkeys(number(pick(spent), "g") for pick in (min, max) if spent)),
+        "eps_ex_post": number(record["eps_ex_post"]),
+        _ACCURACY: number(accuracy),
+        "exact votes": number(record["ceiling"]),
+    }
+
+
+def _mean(rows: Sequence[MeasuredRow], name: str) -> Any:
+    """Mean of the means of rows that have one; None without any."""
+    means = [mean for row in rows if (mean := row.mean(name)) is not None]
+    return math.fsum(means) / len(means) if means else None
+
+
+def _order(row: MeasuredRow) -> tuple[str, str, float]:
+    return str(row["dataset"]), str(row["method"]), math.inf if row["eps"] is None else row["eps"]
+
+
+def _texts(row: MeasuredRow) -> dict[str, str]:
+    """Settings of a row as text, those that have a column in any case too."""
+    texts = {
+        name: str(row[name]) for name in row.left if row[name] is not None and name not in ("method", "job")
+    }
+    texts |= {"mechanism": str(row["method"]), "method": str(row["method"])}
+    known = {"eps": (row["eps"], "g"), "teachers": (row["n_teachers"], ".0f")}
+    texts |= {name: number(value, form) for name, (value, form) in known.items() if value is not None}
+    return texts | ({"data": str(row["checksum"])[:12]} if row["checksum"] else {})
+
+
+def _names(texts: Sequence[dict[str, str]]) -> list[str]:
+    """Settings among the texts of rows; of data only those of which one dataset has several."""
+    names = dict.fromkeys(name for text in texts for name in text if name != "method")
+    data: dict[str, set[str]] = {}
+    for text in texts:
+        data.setdefault(text["dataset"], set()).add(text.get("data", ""))
+    return [name for name in names if name != "data" or any(len(sums - {""}) > 1 for sums in data.values())]
+
+
+def _telling(texts: Sequence[dict[str, str]]) -> list[str]:
+    """Settings in which rows differ: each separates most of what those before it leave together."""
+    left = [name for name in differing(texts, _names(texts)) if name not in _ALWAYS]
+    told: list[str] = []
+    while left:
+        seen = lambda key: len({tuple(text.get(k) for k in (*_ALWAYS, *told, key)) for text in texts})  # noqa: E731
+        told.append(max(left, key=seen))
+        left.remove(told[-1])
+    return told
+
+
+def _grid(
+    heads: Sequence[str], lines: Sequence[dict[str, str]], details: Sequence[str] = ()
+) -> tuple[list[Column], list[list[str]]]:
+    cells = [[line.get(head, ABSENT) for head in heads] for line in lines]
+    columns = [_column(head, [row[i] for row in cells], details) for i, head in enumerate(heads)]
+    return columns, cells
+
+
+def _column(head: str, cells: Sequence[str], details: Sequence[str] = ()) -> Column:
+    numeric = head in _MEASURES or all(sort_keys([cell])[0][0] != 1 for cell in cells)
+    return Column(head, numeric=numeric, detail=head in details)
+
+
+def _cells(row: MeasuredRow) -> dict[str, str]:
+    """Cells of a row, besides its settings."""
+    return {
+        "answered/asked": f"{_count(row.mean('n_answered'))}/{_count(row.mean('n_asked'))}",
+        "eps_ex_post": number(row.mean("eps_ex_post")),
+        _ACCURACY: number(row.over("accuracy")),
+        "exact votes": number(row.mean("ceiling")),
+        "majority": number(row.mean("majority_class")),
+        **{name: number(row.mean(name)) for name in _figures([row])},
+        "status": row.status,
+    }
+
+
+def _figures(rows: Iterable[MeasuredRow]) -> list[str]:
+    """Names of the figures that `--metrics` shows."""
+    there = dict.fromkeys(name for row in rows for name in row.measures)
+    return [*(name for name in METRICS if name in there), *(n for n in there if n.startswith(_BY_CLASS))]
+
+
+def _record(
+    row: MeasuredRow, text: dict[str, str], extras: Sequence[str], figures: Sequence[str]
+) -> dict[str, Any]:
+    """Everything of a row for CSV, nothing rounded."""
+    accuracy = row.over("accuracy")
+    seed = text.get("seed")
+    record = {
+        "dataset": row["dataset"],
+        "mechanism": row["method"],
+        "n_teachers": None if row["n_teachers"] is None else int(row["n_teachers"]),
+        "n_answered": row.mean("n_answered"),
+        "n_asked": row.mean("n_asked"),
+        "eps": row["eps"],
+        "delta": row["delta"],
+        "eps_ex_post": row.mean("eps_ex_post"),
+        "accuracy": accuracy and accuracy.mean,
+        "ci95": accuracy and accuracy.half_width,
+        "ceiling": row.mean("ceiling"),
+        "majority": row.mean("majority_class"),
+        "n_repeats": row.n,
+        "status": row.status,
+        "seed": int(seed) if seed and seed.isdecimal() else None,
+        "row": row["row"],
+        "message": row.reason,
+        "checksum": row["checksum"],
+        "remark": "; ".join(_warnings(row)),
+    }
+    record |= {name: row.mean(name) for name in figures}
+    return record | {key: text.get(key) for key in extras if key not in record}
+
+
+def _known(option: str, key: str, texts: Sequence[dict[str, str]]) -> str:
+    """Name of a setting here, checked."""
+    there = list(dict.fromkeys((*_ALWAYS, *(name for text in texts for name in text if name != "method"))))
+    name = SYNONYMS.get(key, key)
+    if name not in there:
+        raise InputError(f"{option}: {key!r}: no such setting of these rows; there are: {', '.join(there)}")
+    return name
+
+
+def _interval_note(half_widths: Iterable[float | None]) -> list[str]:
+    """Meaning of ±, where there is one."""
+    return [f"{T_NOTE}."] if any(one is not None for one in half_widths) else []
+
+
+def _count(value: float | None) -> str:
+    """Write a mean number of queries, without a fraction where it has none."""
+    if value is None:
+        return ABSENT
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.1f}"
+
+
+def _remarks(rows: Sequence[MeasuredRow], left_out: int) -> list[str]:
+    """Lines below the table: rows left out, to be read with care, and not finished."""
+    runs = "1 other row" if left_out == 1 else f"{left_out} other rows"
+    lines = [f"{runs} of the same configuration and data left out"] if left_out else []
+    sums: dict[str, dict[str, str]] = {}
+    for row in rows:
+        if row["checksum"]:
+            sums.setdefault(row["row"], {})[row["checksum"][:12]] = _name(row)
+    for names in (names for names in sums.values() if len(names) > 1):
+        what = next(iter(names.values())).rpartition(" (")[0]
+        lines.append(
+            f"{what}: one configuration on different data: SHA-256 {', '.join(names)}, in this order"
+        )
+    lines += [f"warning: {_name(row)}: {text}" for row in rows for text in _warnings(row)]
+    return lines + [
+        f"{row.status}: {_name(row)}: {row.reason or 'no message'}" for row in rows if row.status != "ok"
+    ]
+
+
+def _name(row: MeasuredRow) -> str:
+    eps = "" if row["eps"] is None else f", eps {row['eps']:g}"
+    return f"{row['dataset']}, {row['method']}{eps} ({row['directory']})"
+
+
+def _warnings(row: MeasuredRow) -> list[str]:
+    """Warnings: an active learner wanted few points, or a student is no better than the majority class."""
+    texts = []
+    wanted, budget = row.mean("queries_wanted"), row["budget"]
+    if wanted is not None and budget and wanted < _FEW * budget:
+        texts.append(
+            f"the active learner asked {_count(wanted)} of {budget:.0f} points: with mechanism.fill=true the "
+            "rest is asked of random points, at the same guarantee; a larger mechanism.mellowness wants more"
+        )
+    accuracy, share = row.mean("accuracy"), row.mean("majority_class")
+    if accuracy is not None and share is not None and accuracy <= share:
+        than = f"always saying the commonest class ({number(share)} of the records)"
+        texts.append(f"the student is no better than {than}")
+    return texts

@@ -1,0 +1,217 @@
+"""Rows of a recipe: ours beside the printed numbers, and pairs at the same splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pate_cli.results.interval import T_NOTE, Interval
+from pate_cli.results.means import MeasuredRow, flat, paired_difference
+from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.verdicts import Verdict, rule
+
+__all__ = ["KEYS", "PRINTED", "Pair", "chosen", "difference", "digits_of", "matches"]
+__all__ += ["paired_table", "pairs", "recipe_table", "signed", "value_of"]
+
+KEYS = ("dataset", "method", "panel", "eps", "cutoff", "teachers", "name")
+"""By which rows are chosen."""
+
+PRINTED = tuple(
+    f"printed_{name}" for name in ("queries", "queries_ci", "eps", "eps_ex_post", "accuracy", "ci")
+)
+"""Columns of the numbers printed in a paper."""
+
+NOTE = (
+    "eps is the guarantee of one repeat; eps_ex_post depends on the outputs: a report, not a guarantee. "
+    "Accuracy is measured on held-out records: not differentially private. "
+    f"{T_NOTE}; the paper's is as it is printed, and a difference is from the printed number itself."
+)
+_PAIRED = ("accuracy", "answered", "eps_ex_post")
+_DIAGNOSTICS = ("label_agreement", "label_accuracy", "vote_accuracy", "teacher_accuracy", "ceiling")
+
+
+def difference(row: MeasuredRow) -> Interval | None:
+    """Our accuracy less the printed one, taken as exact: its own interval is printed beside it."""
+    ours, printed = row.over("accuracy"), row["printed_accuracy"]
+    return None if ours is None or printed is None else ours.less(printed)
+
+
+def value_of(row: MeasuredRow, key: str) -> Any:
+    """Value of one of `KEYS`."""
+    return row["panel"] or "" if key == "panel" else row["n_teachers" if key == "teachers" else key]
+
+
+def chosen(row: MeasuredRow, where: Mapping[str, Any]) -> bool:
+    """Whether a row matches a filter, as ``{dataset: [mushroom, a9a]}``."""
+    return all(
+        value_of(row, key) in (accepted if isinstance(accepted, list) else [accepted])
+        for key, accepted in where.items()
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two methods at the same splits."""
+
+    of: MeasuredRow
+    minus: MeasuredRow
+
+    @property
+    def case(self) -> str:
+        """Where they are compared, in a few words: panel or dataset, the budget, and T where there is one."""
+        cutoffs = [f"{row['cutoff']:.0f}" for row in (self.of, self.minus) if row["cutoff"] is not None]
+        parts = [self.of["panel"] or self.of["dataset"], f"eps={self.of['eps']:g}"]
+        return " ".join([*parts, *([f"T={'/'.join(dict.fromkeys(cutoffs))}"] if cutoffs else [])])
+
+    @property
+    def missing(self) -> str:
+        """Status of the row without numbers."""
+        return next((row.status for row in (self.of, self.minus) if not row.n), "not measured")
+
+    def over(self, name: str) -> Interval | None:
+        """Mean difference of a measure."""
+        return paired_difference(self.of, self.minus, name)
+
+
+def pairs(rows: Sequence[MeasuredRow], of: str, minus: str) -> list[Pair]:
+    """Rows of two methods with the same panel, teachers and budget, where both have numbers."""
+    return [pair for pair in matches(rows, of, minus) if pair.of.n and pair.minus.n]
+
+
+def matches(rows: Sequence[MeasuredRow], of: str, minus: str) -> list[Pair]:
+    """Rows of two methods with the same panel, teachers and budget, those without numbers too."""
+    return [
+        Pair(row, other)
+        for other in rows
+        for row in rows
+        if (row["method"], other["method"]) == (of, minus)
+        and all(row[key] == other[key] for key in ("panel", "eps", "splits"))
+    ]
+
+
+def digits_of(measure: str) -> int:
+    """Digits worth showing: queries are counted, the rest are rates."""
+    return 1 if measure in ("answered", "asked") else 4
+
+
+def signed(gap: Interval, digits: int = 4) -> str:
+    """Write a difference with its sign and its interval."""
+    return gap.text(digits, sign=True)
+
+
+def recipe_table(rows: Sequence[MeasuredRow], verdicts: dict[str, Verdict], margin: float) -> Table:
+    """Every row; ours beside the paper's and a verdict, where anything is printed."""
+    shown: list[tuple[Column, Callable[[MeasuredRow], str]]] = [
+        (Column("panel", numeric=False), lambda row: row["panel"] or ""),
+        (Column("dataset", numeric=False), lambda row: row["dataset"]),
+        (Column("method", numeric=False), lambda row: row["method"]),
+        (Column("teachers", detail=True), lambda row: _count(row["n_teachers"])),
+        (Column("T"), lambda row: _count(row["cutoff"])),
+        (Column("eps"), lambda row: number(row["eps"], "g")),
+        *(_compared(verdicts) if verdicts else _measured()),
+    ]
+    shown.insert(-1, (Column("n", detail=True), lambda row: str(row.n)))
+    absent = {"panel": not any(row["panel"] for row in rows)}
+    absent["T"] = all(row["cutoff"] is None for row in rows)
+    shown = [(column, text) for column, text in shown if not absent.get(column.header)]
+    return Table(
+        [column for column, _ in shown],
+        [[text(row) for _, text in shown] for row in rows],
+        [_record(row, verdicts.get(row["name"])) for row in rows],
+        f"{NOTE} {rule(len(verdicts), margin)}" if verdicts else NOTE,
+    )
+
+
+def _measured() -> list[tuple[Column, Callable[[MeasuredRow], str]]]:
+    """Columns where nothing is printed."""
+    return [
+        (Column("answered", "queries"), lambda row: _mean(row.over("answered"), ".1f")),
+        (Column("asked", "queries"), lambda row: _mean(row.over("asked"), ".1f")),
+        (Column("eps_ex_post"), lambda row: _mean(row.over("eps_ex_post"), ci=False)),
+        (Column("accuracy ± ci95"), lambda row: _mean(row.over("accuracy"))),
+        (Column("label agreement", detail=True), lambda row: _mean(row.over("label_agreement"))),
+        (Column("status", numeric=False), lambda row: row.status),
+    ]
+
+
+def _compared(verdicts: dict[str, Verdict]) -> list[tuple[Column, Callable[[MeasuredRow], str]]]:
+    """Columns of ours beside the paper's."""
+    queries, loss, accuracy = "queries answered", "eps_ex_post", "accuracy ± ci95"
+
+    def printed(name: str, form: str = ".4f", ci: str = "") -> Callable[[MeasuredRow], str]:
+        return lambda row: number(row[f"printed_{name}"], form, row[f"printed_{ci}"])
+
+    def verdict(row: MeasuredRow) -> str:
+        judged = verdicts.get(row["name"])
+        return "" if judged is None else row.status if row.status != "ok" else judged.verdict
+
+    return [
+        (Column("ours", queries, detail=True), lambda row: _mean(row.over("answered"), ".1f")),
+        (Column("paper", queries, detail=True), printed("queries", "g", "queries_ci")),
+        (Column("ours", loss, detail=True), lambda row: _mean(row.over("eps_ex_post"), ci=False)),
+        (
+            Column("at the paper's queries", loss, detail=True),
+            lambda row: number(row["eps_ex_post_at_printed_queries"]),
+        ),
+        (Column("paper", loss, detail=True), printed("eps_ex_post")),
+        (Column("ours", accuracy), lambda row: _mean(row.over("accuracy"))),
+        (Column("paper", accuracy), printed("accuracy", ci="ci")),
+        (
+            Column("difference", accuracy),
+            lambda row: ABSENT if (gap := difference(row)) is None else signed(gap),
+        ),
+        (Column("verdict", numeric=False, tags=True), verdict),
+    ]
+
+
+def _record(row: MeasuredRow, verdict: Verdict | None) -> dict[str, Any]:
+    """Make a row of `table.csv`: everything, nothing rounded."""
+    record: dict[str, Any] = {"name": row["name"], "panel": row["panel"] or ""}
+    record |= {"dataset": row["dataset"], "method": row["method"], "status": row.status}
+    record |= {name: _whole(row[name]) for name in ("n_teachers", "cutoff", "budget")}
+    record |= {"n": row.n, "eps": row["eps"], "delta": row["delta"]}
+    names = ("answered", "asked", "eps_ex_post", "accuracy", *_DIAGNOSTICS)
+    record |= flat({name: row.over(name) for name in names})
+    record |= {name: row[name] for name in PRINTED if name != "printed_eps"}
+    if (queries := row["printed_queries"]) is not None and queries.is_integer():
+        record["printed_queries"] = int(queries)
+    return record | {
+        "eps_ex_post_at_printed_queries": row["eps_ex_post_at_printed_queries"],
+        **flat({"difference": difference(row)}),
+        "majority_rate": row["majority_rate"],
+        "verdict": verdict.verdict if verdict else None,
+        "reason": verdict.reason if verdict else row.reason or None,
+        "note": row["note"],
+    }
+
+
+def paired_table(compared: Sequence[Pair]) -> Table:
+    """Differences of two methods at the same splits."""
+    columns = [Column("case", numeric=False), Column("difference", numeric=False), Column("n")]
+    columns += [Column(name.replace("answered", "queries answered")) for name in _PAIRED]
+    cells, records = [], []
+    for pair in compared:
+        gaps = {name: pair.over(name) for name in _PAIRED}
+        n = gaps["accuracy"].n if gaps["accuracy"] else 0
+        shown = [ABSENT if gap is None else signed(gap, digits_of(name)) for name, gap in gaps.items()]
+        cells.append([pair.case, f"{pair.of['method']} - {pair.minus['method']}", str(n), *shown])
+        record: dict[str, Any] = {"of": pair.of["name"], "minus": pair.minus["name"]}
+        record |= {"dataset": pair.of["dataset"], "eps": pair.of["eps"], "n": n}
+        records.append(record | flat(gaps))
+    note = f"Differences at the same splits, teachers, votes and order of points, repeat by repeat. {T_NOTE}."
+    return Table(columns, cells, records, note)
+
+
+def _mean(found: Interval | None, form: str = ".4f", *, ci: bool = True) -> str:
+    if found is not None and form == ".1f" and found.half_width == 0 and found.mean.is_integer():
+        return f"{found.mean:.0f}"
+    return number(found if ci else found and found.mean, form)
+
+
+def _count(value: float | None) -> str:
+    return ABSENT if value is None else f"{value:,.0f}"
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)

@@ -1,0 +1,117 @@
+"""Statements of a frontier or a leaderboard, computed from its numbers whichever way they came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pate_cli.results.boards import ALL_PRIVATE, FAMILY, LIMIT, MAJORITY, Board, Standing
+from pate_cli.results.interval import Interval
+from pate_cli.results.ranking import fewest_tables, friedman
+from pate_cli.results.tables import number
+
+__all__ = ["chosen_families", "counted", "frontier_statements", "leaderboard_statements"]
+
+
+def frontier_statements(board: Board) -> list[str]:
+    """Best method at each eps, and methods of no use."""
+    said = [text for eps in board.budgets for text in _best(board, eps)]
+    no_better, infeasible = {}, {}
+    for name in board.methods:
+        leads = {eps: board.lead(name, MAJORITY, eps) for eps in board.budgets}
+        no_better[name] = [eps for eps, lead in leads.items() if lead is not None and lead.sign <= 0]
+        rows = [board.row(name, eps) for eps in board.budgets]
+        infeasible[name] = [row for row in rows if row.status == "infeasible"]
+    said += [
+        f"{name} is not better than a constant answer, as far as can be told, at eps {_listed(budgets)}."
+        for name, budgets in no_better.items()
+        if budgets
+    ]
+    return said + [
+        f"{name} is infeasible at eps {_listed(row['eps'] for row in rows)}: {rows[-1].reason}"
+        for name, rows in infeasible.items()
+        if rows
+    ]
+
+
+def _best(board: Board, eps: float) -> list[str]:
+    """Best method of a budget, those within its interval, and the distance to all private records."""
+    values = board.values(eps)
+    if not values:
+        return []
+    best, *others = values
+    text = f"At eps {eps:g} the best mean accuracy is that of {best}, {number(values[best])}"
+    leads = {name: board.lead(best, name, eps) for name in board.methods if name in others}
+    if close := [name for name, lead in leads.items() if lead and lead.sign == 0]:
+        text += f"; the difference to {', '.join(close)} is within its interval"
+    if (gap := board.lead(ALL_PRIVATE, best, eps)) is not None:
+        text += f". {ALL_PRIVATE.capitalize()}, without privacy, give {gap.text(sign=True)} more"
+    if LIMIT in board.baselines and (gap := board.below(best, eps)) is not None:
+        text += f"; the {LIMIT} gives {gap.text(sign=True)} more"
+    return [f"{text}."]
+
+
+def _listed(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in sorted(values))
+
+
+def leaderboard_statements(
+    boards: Sequence[Board], standings: Mapping[float, Mapping[str, Standing]]
+) -> list[str]:
+    """Rank of the first method at each budget, and how many tables a test would take."""
+    said = [_standing(boards, eps, those) for eps, those in standings.items()]
+    first, *others = boards[0].methods
+    if others and len(boards) < (least := fewest_tables(len(others))):
+        those = f"{len(others)} other{'s' * (len(others) > 1)}"
+        said.append(
+            f"Of {counted(len(boards))} no test of {first} against {those} can say anything: whatever the "
+            f"outcome, no p corrected by Holm could be below 0.05; that takes {least} tables."
+        )
+    return said
+
+
+def _standing(boards: Sequence[Board], eps: float, standings: Mapping[str, Standing]) -> str:
+    """Rank of the first method at a budget, and the tables on which another is better."""
+    (first, *_), metric = boards[0].methods, boards[0].metric
+    rank, of = standings[first].ranking.rank.mean, len(standings)
+    text = f"At eps {eps:g} {first} has mean rank {rank:.2f} of {of} on {counted(len(boards))}"
+    if below := standings[first].below:
+        text += f", and is {metric.text(Interval.of(below))} {metric.unit} below the {LIMIT}"
+    behind: list[str] = []
+    level: list[str] = []
+    for board in boards:
+        values = board.values(eps)
+        best = next(iter(values), first)
+        if best == first:
+            continue
+        lead = board.lead(best, first, eps) if first in values else None
+        if lead is None:
+            behind.append(f"{board.name} ({board.row(first, eps).status})")
+        else:
+            those = behind if lead.sign > 0 else level
+            those.append(f"{board.name} ({best} {metric.text(lead, sign=True)})")
+    if behind:
+        text += f". It is below the best row, beyond the interval, on {', '.join(behind)}"
+    if level:
+        text += f". Within the interval another has the larger mean on {', '.join(level)}"
+    if not behind and not level:
+        text += ". It is the best row on every table"
+    p = friedman({name: one.scores for name, one in standings.items()})
+    return text + (f". Friedman's test that all are alike: p = {p:.2g}." if p is not None else ".")
+
+
+def counted(n: int) -> str:
+    """Number of tables in words, as "1 table"."""
+    return f"{n} table{'s' * (n > 1)}"
+
+
+def chosen_families(boards: Sequence[Board]) -> list[str]:
+    """Say which family of models is the limit, table by table."""
+    said = []
+    for board in boards:
+        row = board.baselines[LIMIT]
+        counts = {name: int(row.repeats[name].count()) for name in row.measures if name.startswith(FAMILY)}
+        if counts:
+            often = sorted(counts.items(), key=lambda item: -item[1])
+            families = ", ".join(f"{name.removeprefix(FAMILY)} at {count}" for name, count in often)
+            said.append(f"{LIMIT} on {board.name}: {families} of {sum(counts.values())} splits.")
+    return said

@@ -1,0 +1,52 @@
+"""Sentences follow from the numbers, whichever way they came out."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from pate_cli.results.boards import ALL_PRIVATE, BASELINES, LIMIT, MAJORITY, Board
+from pate_cli.results.means import MeasuredRow
+from pate_cli.results.statements import frontier_statements as frontier
+
+
+def row(method, eps, accuracies):
+    frame = pd.DataFrame({"accuracy": accuracies}, dtype=float)
+    status, reason = ("ok", "") if accuracies else ("infeasible", "too few teachers")
+    return MeasuredRow({"dataset": "made up", "method": method, "eps": float(eps)}, frame, status, reason)
+
+
+def made_up(numbers, known=None):
+    """A board with given accuracies: {(method, eps): ([accuracy a repeat], answered)}."""
+    rows = [row(method, eps, accuracies) for (method, eps), (accuracies, _) in numbers.items()]
+    baselines = {name: [0.5, 0.5] for name in BASELINES} | (known or {})
+    return Board("made up", [*rows, *(row(name, "inf", known) for name, known in baselines.items())])
+
+
+def test_best_and_its_distance_to_the_ceiling():
+    board = made_up(
+        {
+            ("gaussian", 1): ([0.7, 0.7], 60),
+            ("noisy_gd", 1): ([0.8, 0.81], 0),
+            ("active", 1): ([0.79, 0.815], 9),
+        },
+        {ALL_PRIVATE: [0.9, 0.92], LIMIT: [0.95, 0.97]},
+    )
+    assert frontier(board)[0] == (
+        "At eps 1 the best mean accuracy is that of noisy_gd, 0.8050 ± 0.0635; the difference to active is "
+        "within its interval. All private records, without privacy, give +0.1050 ± 0.0635 more; the "
+        "best model without privacy gives "
+        "+0.1550 ± 0.0635 more."
+    )
+
+
+def test_no_better_than_a_constant():
+    board = made_up(
+        {("gaussian", 1): ([0.5, 0.7], 60), ("gaussian", 2): ([0.7, 0.7], 60)}, {MAJORITY: [0.5, 0.51]}
+    )
+    said = "gaussian is not better than a constant answer, as far as can be told, at eps 1."
+    assert said in frontier(board)
+
+
+def test_what_is_infeasible_is_said():
+    said = frontier(made_up({("gaussian", 0.01): ([0.8, 0.8], 60), ("svt", 0.01): ([], 0)}))
+    assert said[-1] == "svt is infeasible at eps 0.01: too few teachers"
