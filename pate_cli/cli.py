@@ -23,6 +23,7 @@ COMMANDS = {
     "frontier": "accuracy against eps for chosen methods on one dataset",
     "leaderboard": "methods on many tables: ranks, win rates, distance to the limit",
     "audit": "attack the mechanism: measured lower bound on eps against the claim",
+    "check": "put a mechanism, ours or yours, to the checks that all of them pass",
     "data": "describe a table of yours; list, fetch and verify the named datasets",
     "ledger": "the total budget of a dataset for real releases, and what is left",
     "verify": "check a release against its certificate and the ledger",

@@ -16,7 +16,7 @@ from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
 from pate_cli.types import Setting
 
 __all__ = ["GROUP", "Mechanism", "SampledAttack", "VoteMechanism"]
-__all__ += ["calibrate", "features_of", "find", "label", "names", "picks_queries", "read"]
+__all__ += ["calibrate", "checked_options", "features_of", "find", "label", "names", "picks_queries", "read"]
 
 GROUP = "pate.mechanisms"
 """Entry points of mechanisms of other packages: a name and a module."""
@@ -78,6 +78,11 @@ def label(name: str, options: Any) -> str:
 def picks_queries(name: str) -> bool:
     """Whether a mechanism chooses `split.budget` of the public points, instead of taking all of them."""
     return bool(getattr(find(name), "picks_queries", False))
+
+
+def checked_options(name: str) -> tuple[dict[str, Any], ...]:
+    """Options that `pate check` puts a mechanism to; by default its defaults."""
+    return tuple(getattr(find(name), "checked_options", ({},)))
 
 
 def features_of(name: str, asked: str) -> str:

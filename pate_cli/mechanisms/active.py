@@ -20,6 +20,8 @@ __all__ = ["Options", "calibrate", "label", "picks_queries"]
 picks_queries = True
 """Points are chosen; see `pate_cli.mechanisms.picks_queries`."""
 
+checked_options: tuple[dict[str, str], ...] = ({}, {"oracle": "svt"})
+
 
 @dataclass(frozen=True)
 class Options:

@@ -6,7 +6,9 @@ A mechanism is one module of `pate_cli.mechanisms` (or of `agnostic`, `direct` a
   `conf/mechanism/NAME.yaml` has the same defaults;
 - ``calibrate(options, setting) -> Mechanism``, which refuses what cannot work before any training;
 - where a table should name it otherwise, ``label(options) -> str``;
-- where it chooses which points are labelled, ``picks_queries = True``.
+- where it chooses which points are labelled, ``picks_queries = True``;
+- where its defaults are slow or leave code unused, ``checked_options``, a tuple of options that `pate check`
+  puts it to, the first in all forms.
 
 Mechanisms of other packages come by an entry point of the group ``pate.mechanisms``, or by the import path of
 their module (``mechanism.name=my_package.my_mechanism``).
@@ -95,6 +97,25 @@ class Mechanism(ABC):
     each, so that its proof for records is one for persons; or all of them, and keeps a person in one
     teacher's part (`parts`), as teachers that vote always do, or clips the sum of a person's gradients
     (`sums`)."""
+
+    relabels: ClassVar[bool] = False
+    """Whether it relabels records by a hypothesis that it does not release: one record may then move all
+    labels, which its proof counts. `describe` says how many (`n_sampled`, `n_relabelled`)."""
+
+    @property
+    def draws_copies(self) -> bool:
+        """Whether it may draw a record several times, for which its proof counts."""
+        return False
+
+    @property
+    def choice_apart(self) -> bool:
+        """Whether its last release is of records that no other release looked at."""
+        return False
+
+    @property
+    def spends_all(self) -> bool:
+        """Whether a run that stops nowhere costs all of the guarantee; a published rule may cost less."""
+        return True
 
     @property
     def name(self) -> str:

@@ -109,6 +109,11 @@ class Gaussian(VoteMechanism):
         mu = math.sqrt(asked * vector_mu_squared(self.sensitivity, self.sigma))
         return min(self.eps, vector_eps(mu, asked * _noised(self.n_classes), self.delta))
 
+    @property
+    def spends_all(self) -> bool:
+        """See `Mechanism`."""
+        return self.rule == "tight"
+
     def unanswered(self) -> str | None:
         """Warn where the noise is larger than all votes together; no query goes unanswered."""
         if self.sigma <= self.n_teachers:

@@ -25,6 +25,8 @@ from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Se
 
 __all__ = ["Gnmax", "GnmaxSession", "Options", "calibrate", "label"]
 
+checked_options: tuple[dict[str, Any], ...] = ({}, {"confidence": 0.6})
+
 
 @dataclass(frozen=True)
 class Options:
@@ -92,6 +94,11 @@ class Gnmax(VoteMechanism):
         if self.sigma_check is not None:
             how += f" and {self.ell} checks"
         return PrivacyLoss(self.eps, self.delta, how, mu=gaussian.mu_of(self.eps, self.delta))
+
+    @property
+    def spends_all(self) -> bool:
+        """See `Mechanism`."""
+        return self.sigma_check is None  # else it may stop early, or answer less
 
     def loss(self, spent: Spent) -> PrivacyLoss:
         """Profile of the checks and answers."""

@@ -125,6 +125,11 @@ class SoftPlan(Mechanism):
         numbers |= {"rule": c["rule"], "tests": c["ell"], "failed_tests": c["cutoff"]}
         return numbers | {name: c[name] for name in names}
 
+    @property
+    def spends_all(self) -> bool:
+        """See `Mechanism`."""
+        return self.tests is None or self.tests.rule == "tight"
+
     def unanswered(self) -> str | None:
         """Say how many queries may fail both tests; see `Mechanism`."""
         if self.tests is None:

@@ -61,6 +61,11 @@ class SparseVector(VoteMechanism):
         how = f"sparse vector, {c.rule}: {c.cutoff} unstable answers"
         return PrivacyLoss(c.eps, c.delta, f"{how}, integer noise" if c.integers else how)
 
+    @property
+    def spends_all(self) -> bool:
+        """See `Mechanism`."""
+        return self.calibration.rule == "tight"
+
     def session(self, door: Door, runs: int = 1) -> Session:
         """Start a session; see `VoteMechanism`."""
         return SparseVectorSession(self.calibration, door, runs)

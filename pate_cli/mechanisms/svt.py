@@ -32,6 +32,12 @@ __all__ = ["Options", "PrivateCutoffPlan", "calibrate", "label"]
 _ERROR = 0.25
 """Error of the teachers in an audit of the private cutoff."""
 
+checked_options: tuple[dict[str, Any], ...] = (
+    {},
+    {"cutoff": 2, "calibration": "liu2021"},
+    {"cutoff": "private"},
+)
+
 
 @dataclass(frozen=True)
 class Options:
@@ -148,6 +154,11 @@ class PrivateCutoffPlan(Mechanism):
     def n_teachers(self) -> int:
         """K."""
         return self.setting.n_teachers
+
+    @property
+    def spends_all(self) -> bool:
+        """See `Mechanism`."""
+        return self.rule == "tight"
 
     def loss(self, spent: Spent) -> PrivacyLoss:
         """Larger of the costs of the two places of a record."""

@@ -34,6 +34,23 @@ _SPARE = (1e-3, 1e-5, 0.05)
 """What is kept for integer noise of a labelling whose noised numbers are not known, where there are several:
 of eps, but at least so much, and at most the share that `gaussian.vector_mu` allows."""
 
+checked_options: tuple[dict[str, Any], ...] = (
+    {},
+    {  # three labellings, one of which has no mu
+        "candidates": (
+            {"label": "logistic"},
+            {"label": "svt", "mechanism": {"name": "svt"}},
+            {"label": "tree", "student": {"estimator": "tree"}},
+            {"label": "best", "mechanism": {"name": "best", "steps": 10}},
+        )
+    },
+    {  # two: at a large eps, a random number of trials leaves each more
+        "candidates": tuple(
+            {"label": f"{K}", "teacher": {"estimator": "logistic", "count": K}} for K in (20, 30)
+        )
+    },
+)
+
 
 @dataclass(frozen=True)
 class _Candidates:
@@ -192,6 +209,16 @@ class Tune(Mechanism):
         else:
             mu = gaussian.mu_of(self.eps, self.delta)
         return gaussian.vector_sigma(math.sqrt(k), mu) if self.exact else math.sqrt(k) / mu
+
+    @property
+    def spends_all(self) -> bool:
+        """See `Mechanism`."""
+        return len(self.labellings) == 1
+
+    @property
+    def choice_apart(self) -> bool:
+        """See `Mechanism`: the held-out records, where there are no others that judge a trial."""
+        return len(self.labellings) == 1
 
     def loss(self, spent: Spent) -> PrivacyLoss:
         """Larger of two losses: of the labellings together, and of the choice; see the class."""

@@ -201,6 +201,8 @@ class AboveThreshold:
             return Decisions(above, reached, stable)
 
         found = self._release(numbers, decide)
+        if not len(numbers):
+            return found
         above, reached = found.above, found.reached
         self.asked += reached.sum(axis=0)
         self.below += (reached & ~above).sum(axis=0)

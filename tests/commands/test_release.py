@@ -7,7 +7,6 @@ import re
 
 import numpy as np
 import pytest
-from neighbouring_files import Whole
 
 from pate_cli import cli, pipeline
 from pate_cli.commands.predict import main as predict
@@ -17,6 +16,7 @@ from pate_cli.mechanisms.direct.noisy_gd import NoisyGradientDescent
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.release import ExactNoise, LedgerDirectory, files, open_ledgers, release
 from pate_cli.results import read_record
+from pate_cli.testing.release_checks import Whole
 
 pytest.importorskip("opendp")
 

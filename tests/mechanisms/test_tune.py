@@ -5,10 +5,10 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-import forms
 import numpy as np
 import pytest
 from scipy.stats import binom, norm
+from second_opinions import eps_of_trials
 
 from pate_cli import mechanisms
 from pate_cli.cli import main
@@ -127,7 +127,7 @@ def test_trials_cost_no_less_than_their_exact_profile(mu, expected):
 @pytest.mark.parametrize("expected", [2.0, 8.0, 48.0])
 @pytest.mark.parametrize("delta", [1e-3, 1e-6])
 def test_trials_cost_what_dp_accounting_says(mu, expected, delta):
-    theirs = forms.eps_of_trials(mu, expected, delta)
+    theirs = eps_of_trials(mu, expected, delta)
     assert selection.trials_eps(mu, expected, delta) == pytest.approx(theirs, rel=1e-3)
 
 

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from doors import Recorder
-from forms import EXTREME
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli import mechanisms, students, teachers
@@ -17,6 +15,8 @@ from pate_cli.features.kernel import KernelFeatures
 from pate_cli.learners import BUILT_IN, TWO_CLASSES, make_learner, row_by_row
 from pate_cli.mechanisms.candidates import n_right
 from pate_cli.privacy.noise import SeededNoise
+from pate_cli.testing.doors import Recorder
+from pate_cli.testing.forms import EXTREME
 from pate_cli.types import Holdout, Private, PrivateRecords, PublicPoints, Setting
 
 N = 60

@@ -32,6 +32,8 @@ __all__ = ["AgPrivClPlan", "Options", "calibrate"]
 features_default = "none"
 """Hypotheses are of the records' own columns; see `pate_cli.mechanisms.features_of`."""
 
+checked_options: tuple[dict[str, Any], ...] = ({}, {"teachers": "own"})
+
 
 @dataclass(frozen=True)
 class Options:
@@ -71,6 +73,7 @@ class AgPrivClPlan(Mechanism):
     See NB20 Algorithm 3, Lemma 8, Theorem 7.
     """
 
+    relabels = True
     eps: float
     delta: float
     calibration: str

@@ -32,6 +32,8 @@ __all__ = ["Options", "PredictionPlan", "calibrate", "predict", "teachers_of_lem
 features_default = "none"
 """Hypotheses are of the records' own columns; see `pate_cli.mechanisms.features_of`."""
 
+checked_options: tuple[dict[str, Any], ...] = ({}, {"queries": 3})
+
 
 @dataclass(frozen=True)
 class Options:
@@ -55,6 +57,7 @@ class PredictionPlan(Mechanism):
     not released (Dwork and Feldman 2018).
     """
 
+    relabels = True
     eps: float  # of all queries together
     delta: float
     division: Shares

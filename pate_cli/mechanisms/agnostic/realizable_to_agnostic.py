@@ -32,6 +32,13 @@ __all__ = ["Options", "TransformPlan", "calibrate"]
 features_default = "none"
 """Hypotheses are of the records' own columns; see `pate_cli.mechanisms.features_of`."""
 
+checked_options: tuple[dict[str, Any], ...] = (
+    {},
+    {"inner": "svt"},
+    {"black_box": True},
+    {"inner": "grid", "hypotheses": "thresholds"},
+)
+
 
 @dataclass(frozen=True)
 class Options:
@@ -76,6 +83,7 @@ class TransformPlan(Mechanism):
     LWY25's Algorithm 3, A_Auxiliary, is part of a proof (their Claim 3.5 and Lemma 3.4) and is not run.
     """
 
+    relabels = True
     eps: float
     delta: float
     division: shares.Shares
@@ -93,6 +101,16 @@ class TransformPlan(Mechanism):
         return PrivacyLoss(
             self.eps, self.delta, f"relabelled by the rest, then {inner} ({self.division.calibration})"
         )
+
+    @property
+    def spends_all(self) -> bool:
+        """See `Mechanism`."""
+        return not self.draws
+
+    @property
+    def draws_copies(self) -> bool:
+        """See `Mechanism`."""
+        return self.draws > 0
 
     def loss(self, spent: Spent) -> PrivacyLoss:
         """By the transformation, from the cost of the inner algorithm's releases."""

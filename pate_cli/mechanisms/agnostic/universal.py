@@ -40,6 +40,7 @@ class UniversalPlan(Mechanism):
     Theorem 11 is for the sum. Where there are at most m_o public points, AgPrivCl has all of eps.
     """
 
+    relabels = True
     first: int  # m_o
     answering: agprivcl.AgPrivClPlan
     learning: sspp.SsppPlan | None = field(repr=False)

@@ -14,6 +14,8 @@ __all__ = ["Options", "calibrate"]
 features_default = "kernel"
 """See `pate_cli.mechanisms.features_of`."""
 
+checked_options = ({"steps": 10},)
+
 
 def calibrate(options: Options, setting: Setting) -> noisy_gd.NoisyGradientDescent:
     """Calibrate `noisy_gd` on kernel features."""

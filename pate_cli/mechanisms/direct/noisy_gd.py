@@ -51,6 +51,8 @@ __all__ = ["NoisyGradientDescent", "Options", "calibrate"]
 features_default = "none"
 """See `pate_cli.mechanisms.features_of`."""
 
+checked_options: tuple[dict[str, Any], ...] = ({"steps": 5},)
+
 _STEPS = (20, 100)  # fewest and most
 _MOMENTUM = 0.8  # a step acts for 1/(1 - 0.8) = 5 steps in all
 _LONGER = 2.0  # times as long at most, where noise leaves time for more steps than are taken

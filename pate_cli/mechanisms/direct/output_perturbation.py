@@ -29,6 +29,8 @@ __all__ = ["TOLERANCE", "Options", "OutputPlan", "calibrate", "minimise"]
 features_default = "none"
 """See `pate_cli.mechanisms.features_of`."""
 
+checked_options: tuple[dict[str, Any], ...] = ({}, {"noise": "laplace"})
+
 TOLERANCE = 1e-10
 """Largest norm of the gradient at a point that is taken for the minimiser."""
 

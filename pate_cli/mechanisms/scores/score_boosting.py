@@ -32,6 +32,8 @@ __all__ = ["Options", "ScoreBoostingPlan", "auto_count", "calibrate"]
 features_default = "none"
 """Its teachers see their own columns; see `pate_cli.mechanisms.features_of`."""
 
+checked_options: tuple[dict[str, Any], ...] = ({"rounds": 2},)
+
 _SENSITIVITY = 2.0
 """L2 sensitivity of a sum of vectors of norm at most 1, one of which is replaced."""
 

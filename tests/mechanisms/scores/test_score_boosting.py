@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from doors import Recorder
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli import mechanisms, teachers
@@ -18,6 +17,7 @@ from pate_cli.mechanisms.scores import directions, score_boosting, student
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import vector_mu
 from pate_cli.privacy.noise import SeededNoise
+from pate_cli.testing.doors import Recorder
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
 M = 64

@@ -1,28 +1,39 @@
-"""Doors for tests: one replays a recorded history, whatever private values come."""
+"""Doors that record a run, and replay its history whatever private values come."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from pate_cli.privacy.door import Door, Passing, RecordingDoor
+from pate_cli.privacy.door import Door, Passing, RecordingDoor, Spent
+from pate_cli.privacy.noise import Noise
+from pate_cli.testing.failure import require
 
-NORMS = {"gaussian": 2, "gamma": 2, "laplace": 1, "exponential": np.inf, "above threshold": np.inf}
+__all__ = ["Recorder", "Replay"]
+
+NORMS: dict[str, float] = {
+    "gaussian": 2,
+    "gamma": 2,
+    "laplace": 1,
+    "exponential": np.inf,
+    "above threshold": np.inf,
+}
 """The norm that the proof of each kind of noise takes the sensitivity of one release in."""
 
 
 class Recorder(RecordingDoor):
     """Keeps the releases of a run in one list, those of doors that it spawns too."""
 
-    def spawn(self, count: int) -> list[Recorder]:
+    def spawn(self, count: int) -> list[Self]:
+        """Make doors that record into the same list."""
         doors = super().spawn(count)
         for door in doors:
             door.released = self.released
         return doors
 
-    def replay(self, noise: Any) -> Replay:
-        """A door that lets the same history out again."""
+    def replay(self, noise: Noise) -> Replay:
+        """Make a door that lets the same history out again."""
         return Replay(noise, None, list(self.released))
 
 
@@ -37,23 +48,24 @@ class Replay(Door):
     """
 
     def __init__(
-        self, noise: Any, spent: Any = None, history: list[tuple[Passing, Any]] | None = None
+        self, noise: Noise, spent: Spent | None = None, history: list[tuple[Passing, Any]] | None = None
     ) -> None:
         super().__init__(noise, spent)
         self.history = history or []
         self.moved: list[tuple[Passing, float]] = []
 
-    def spawn(self, count: int) -> list[Replay]:
+    def spawn(self, count: int) -> list[Self]:
+        """Make doors that let out the same history."""
         doors = super().spawn(count)
         for door in doors:
             door.history, door.moved = self.history, self.moved
         return doors
 
     def _pass(self, passing: Passing, make: Any) -> Any:
-        assert self.history, f"a release more than was recorded: {passing.kind}"
+        require(self.history, f"a release more than was recorded: {passing.kind}")
         (kind, value, *stated), out = self.history.pop(0)
         now = (passing.kind, *passing[2:], passing.value.shape)
-        assert now == (kind, *stated, value.shape), "another release than was recorded"
+        require(now == (kind, *stated, value.shape), "another release than was recorded")
         if value.size:
             apart = (np.asarray(passing.value, dtype=float) - value).reshape(passing.releases, -1)
             apart = np.linalg.norm(apart, NORMS[passing.kind], axis=1)

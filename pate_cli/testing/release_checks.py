@@ -2,33 +2,38 @@
 
 The door of the second release lets out again what that of the first let out, and nothing else is random. So
 whatever else depends on a private record shows: in a byte of a file, in a line that is printed, in the exit
-code. `test_neighbouring_files` puts every mechanism that releases to it, `test_seeded_bugs` bugs.
+code.
 """
 
 from __future__ import annotations
 
-import copy
 import io
+import os
 import re
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
+from unittest import mock
 
-import hydra
 import numpy as np
-import pytest
-from doors import Recorder, Replay
-from forms import FORMS, QUICK
+import yaml
 
 from pate_cli import cli, pipeline
+from pate_cli.commands import run as run_command
+from pate_cli.config import Composer
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.release import release
+from pate_cli.testing.doors import Recorder, Replay
+from pate_cli.testing.failure import require
+
+__all__ = ["Release", "Whole", "unforeseen", "unmoved"]
 
 N, M = 300, 20
 """Records, or persons; public points."""
@@ -45,15 +50,19 @@ class Whole(SeededNoise):
     """Whole numbers from a seed, in place of a release's exact source."""
 
     def gaussian(self, scale: float, size: int) -> Any:
+        """See `SeededNoise`."""
         return np.round(super().gaussian(scale, size))
 
     def laplace(self, scale: float, size: int) -> Any:
+        """See `SeededNoise`."""
         return np.round(super().laplace(scale, size))
 
     def exponential(self, scale: float, size: int) -> Any:
+        """See `SeededNoise`."""
         return np.floor(super().exponential(scale, size))
 
     def spawn(self, count: int) -> list[Any]:
+        """See `SeededNoise`."""
         return [Whole(child) for child in self._seed.spawn(count)]
 
 
@@ -76,7 +85,8 @@ class Release:
 
     def __str__(self) -> str:
         options = [f"{key}={value}"[:40] for key, value in self.options]
-        return ", ".join([self.name, *options, "public file" if self.public_file else "one file"])
+        name = self.name.rpartition(".")[2]
+        return ", ".join([name, *options, "public file" if self.public_file else "one file"])
 
     def of(self, people: People, door: Callable[[Any], Any]) -> Told:
         """Release a file of these records; `door(noise)` makes the door."""
@@ -87,24 +97,30 @@ class Release:
         else:
             data += ["dataset.drop=[person]"]
             argv = ["teacher=linear_svm", f"split.public={M}", "split.public_from_private=true"]
-        argv += [
-            f"mechanism={self.name}",
-            *(f"mechanism.{key}={_text(value)}" for key, value in self.options),
-        ]
+        argv += ["--config-dir", "conf", "mechanism=checked"]
         argv += ["eps=24", "delta=1e-5", "teacher.count=24"]
         argv += ["student.estimator=sklearn.tree.ExtraTreeClassifier"]  # random: each fit gives another
         out, err = io.StringIO(), io.StringIO()
-        with TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(hydra, "compose", _composed_once)  # the slowest step by far
-            patch.chdir(place)
-            patch.setenv("PATE_LEDGER", str(Path(place, "ledger")))
+        with TemporaryDirectory() as place, ExitStack() as stack:
+            stack.enter_context(chdir(place))
+            stack.enter_context(mock.patch.dict(os.environ, PATE_LEDGER=str(Path(place, "ledger"))))
             _write("people.csv", COLUMNS, chain(*people.values()))
             _write("public.csv", COLUMNS[:-1], [rows[0][:-1] for rows in records(1).values()][:M])
+            Path("conf", "mechanism").mkdir(parents=True)
+            options = {key: _plain(value) for key, value in self.options}
+            Path("conf", "mechanism", "checked.yaml").write_text(
+                yaml.safe_dump({"name": self.name, **options})
+            )
             with redirect_stdout(io.StringIO()):
-                assert cli.main(["ledger", "init", *data, "--eps", "50", "--delta", ".1"]) == 0
-            patch.setattr(pipeline.Streams, "fresh", lambda: pipeline.Streams.of(5, 0))
-            patch.setattr(release, "ExactNoise", lambda: Whole(np.random.SeedSequence(7)))
-            patch.setattr(pipeline, "Door", door)
+                code = cli.main(["ledger", "init", *data, "--eps", "50", "--delta", ".1"])
+            require(code == 0, "no ledger")
+            for owner, name, value in (
+                (run_command, "Composer", lambda *_: _composer(repr(self))),  # composing is the slowest step
+                (pipeline.Streams, "fresh", lambda: pipeline.Streams.of(5, 0)),
+                (release, "ExactNoise", lambda: Whole(np.random.SeedSequence(7))),
+                (pipeline, "Door", door),
+            ):
+                stack.enter_context(mock.patch.object(owner, name, value))
             with redirect_stdout(out), redirect_stderr(err):
                 code = cli.main(["run", *data, *argv, "release=true", "hydra.run.dir=out"])
             return Told(code, out.getvalue(), err.getvalue(), _told(Path("out")))
@@ -142,7 +158,7 @@ ALL = "all private records"
 
 def records(seed: int, several: bool = False) -> People:
     """Records of N persons: easy but for a tenth of the labels, and with a third class that is rare."""
-    rng, people = np.random.default_rng(seed), {}
+    rng, people = np.random.default_rng(seed), People()
     for i, person in enumerate(PERSONS):
         people[person] = []
         for _ in range(int(rng.integers(1, 4)) if several else 1):
@@ -172,18 +188,7 @@ def _everything(row: Row, i: int) -> Row:
 CHANGES = {"numbers": _numbers, "category": _category, "label": _label}
 
 
-_EXACT = {str((form.name, form.options)): form for (form,) in (param.values for param in FORMS) if form.exact}
-
-RELEASES = [
-    Release(form.name, form.options, public_file)
-    for form in _EXACT.values()
-    for public_file in (True, False)
-    if public_file or form.options == tuple(QUICK.get(form.name, {}).items())
-]
-"""Every mechanism that has exact noise; with further options from a public file alone."""
-
-
-def unmoved(release: Release) -> None:
+def unmoved(release: Release) -> str:
     """A private record changes nothing of a release but what passed the door, there by its sensitivity."""
     people = records(0, release.public_file)
     doors: list[Any] = []
@@ -192,60 +197,54 @@ def unmoved(release: Release) -> None:
         doors.append(Recorder(noise))
         return doors[-1]
 
-    first, worst = release.of(people, recorder), 0.0
-    assert first.code == 0, first.err
+    first, worst, n_files = release.of(people, recorder), 0.0, 0
+    require(first.code == 0, f"no release: {first.err.strip()}")
     for kind, others in release.neighbours(people):
 
         def replay(noise: Any) -> Any:
             doors.append(Replay(noise, None, list(doors[0].released)))
             return doors[-1]
 
-        told = release.of(others, replay)
+        told, n_files = release.of(others, replay), n_files + 1
+        require(first.files.keys() == told.files.keys(), f"{kind}: other files")
+        differing = [file for file in first.files if first.files[file] != told.files[file]]
+        require(not differing, f"{kind}: {differing} differ")
         for name, one, other in zip(Told._fields, first, told, strict=True):
-            if name == "files":
-                assert one.keys() == other.keys(), f"{kind}: other files"
-                differing = [file for file in one if one[file] != other[file]]
-                assert not differing, f"{kind}: {differing} differ"
-            assert one == other, f"{kind}: {name} differs: {other}"
-        assert not doors[-1].history, f"{kind}: fewer releases"
+            require(one == other, f"{kind}: {name} differs: {other}")
+        require(not doors[-1].history, f"{kind}: fewer releases")
         if kind != ALL:
             worst = max(worst, moved := max((by for _, by in doors[-1].moved), default=0.0))
-            assert moved <= 1 + 1e-9, f"{kind}: a release is moved by {moved:.3g} of its sensitivity"
-            assert "test" not in kind or not moved, f"{kind}: was used"
-    assert worst > 0, "nothing was moved"
+            require(moved <= 1 + 1e-9, f"{kind}: a release is moved by {moved:.3g} of its sensitivity")
+            require("test" not in kind or not moved, f"{kind}: was used")
+    require(worst > 0, "nothing was moved")
+    return f"{n_files} other files, equal bytes, moved by {worst:.3g}"
 
 
-def unforeseen(_: Any) -> None:
+def unforeseen(_: Any = None) -> str:
     """The streams of a release are the system's entropy: neither the clock nor a few bits decide them."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("time", "monotonic", "perf_counter", "process_time", "thread_time"):
-            patch.setattr(time, name, lambda: 1.0)
-            patch.setattr(time, f"{name}_ns", lambda: 10**9)
-        entropy = [int(pipeline.Streams.fresh().noise.entropy) for _ in range(64)]
-    assert len(set(entropy)) == 64, "two releases of one moment draw the same"
+    clocks = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
+    stopped: dict[str, Any] = {name: lambda: 1.0 for name in clocks}
+    stopped |= {f"{name}_ns": lambda: 10**9 for name in clocks}
+    with mock.patch.multiple(time, **stopped):
+        entropy: list[Any] = [pipeline.Streams.fresh().noise.entropy for _ in range(64)]
+    require(len(set(entropy)) == 64, "two releases of one moment draw the same")
     # each of 128 bits is on in some and off in others: a false alarm in 1.4e-17
     bits = [f"{one:0128b}"[-128:] for one in entropy]
-    assert all({"0", "1"} == set(column) for column in zip(*bits, strict=True)), "bits that never change"
+    require(all({"0", "1"} == set(column) for column in zip(*bits, strict=True)), "bits that never change")
+    return "64 streams of 128 bits, all other"
 
 
-_compose, _composed = hydra.compose, dict[str, Any]()
+@lru_cache(maxsize=1)
+def _composer(release: str) -> Composer:
+    """Configurations of one release, all composed from equal files."""
+    return Composer("conf")
 
 
-def _composed_once(*args: Any, **options: Any) -> Any:
-    """Hydra's configuration of equal overrides."""
-    key = repr((args, options))
-    if key not in _composed:
-        _composed[key] = _compose(*args, **options)
-    return copy.deepcopy(_composed[key])
-
-
-def _text(value: Any) -> str:
-    """Write a value as an override."""
-    if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{_text(each)}" for key, each in value.items()) + "}"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return "[" + ",".join(map(_text, value)) + "]"
-    return str(value)
+def _plain(value: Any) -> Any:
+    """Lists for tuples, for YAML."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _write(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -1,0 +1,131 @@
+"""`pate check`: put a mechanism to the checks that every mechanism passes."""
+
+from __future__ import annotations
+
+import argparse
+import time
+import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from pate_cli import mechanisms
+from pate_cli.commands import grid
+from pate_cli.config import command_line, compose, parse
+from pate_cli.config.composition import options as names_of
+from pate_cli.config.composition import own_configs
+from pate_cli.errors import ConfigError, InputError
+from pate_cli.terminal import err
+
+if TYPE_CHECKING:
+    from pate_cli.testing import Check
+
+__all__ = ["main"]
+
+_MADE = "not used by pate check, which makes its own records"
+_UNUSED = dict.fromkeys(("dataset", "split", "seed", "repeats"), _MADE) | {
+    "features": "not used by pate check, which tries each mechanism with and without",
+    **dict.fromkeys(("student", "compute", "cache", "release", "ledger", "hydra"), "not used by pate check"),
+}
+
+
+def main(argv: list[str]) -> int:
+    """Run `pate check`; 1 if a check failed."""
+    options = _parser().parse_intermixed_args(argv)
+    with _configs(options) as (overrides, directory):
+        command_line.refuse_unused(overrides, _UNUSED)
+        config = parse(compose(command_line.checked(overrides), directory))
+    from pate_cli.testing import check_mechanism
+
+    mechanism = config.mechanism
+    given = {text.partition("=")[0] for text in overrides}
+    defaults = mechanisms.read(mechanism.name, {})
+    chosen = {
+        key: value
+        for key, value in vars(mechanism.options).items()
+        if f"mechanism.{key}" in given or value != getattr(defaults, key)
+    }
+    setting: dict[str, Any] = {key: getattr(config, key) for key in ("eps", "delta") if key in given}
+    if any(key.startswith("teacher") for key in given):
+        setting["teacher"] = (config.teacher.estimator, dict(config.teacher.params))
+        if config.teacher.count:
+            setting["n_teachers"] = config.teacher.count
+    checks = list(check_mechanism(mechanism.name, chosen or None, setting))
+    names = list(dict.fromkeys(check.name for check in checks))
+    if unknown := set(options.only or ()) - set(names):
+        raise ConfigError("--only", ", ".join(sorted(unknown)), names)
+    return _show(mechanism.name, [check for check in checks if check.name in (options.only or names)])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pate check",
+        usage="%(prog)s mechanism=NAME [mechanism.KEY=VALUE ...] [eps=E] [delta=D] [teacher=NAME]",
+        description="Put a mechanism, ours or of another package, to the checks that all of them pass: "
+        "history replayed, values moved against the sensitivity stated, cost paid and noise drawn, calls "
+        "with few and many queries, learners that fail, releases of neighbouring files, the audit. NAME may "
+        "be the import path of a module. Without mechanism.KEY=VALUE the module's checked_options are "
+        "tried. Makes its own records; writes nothing. Exit code 1 if a check fails.",
+        epilog="Example: pate check mechanism=svt mechanism.cutoff=2. None of the checks proves a guarantee. "
+        "docs/extending.md says what they mean, and how a test of your own runs them.",
+    )
+    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="as of pate run")
+    parser.add_argument("--only", action="append", metavar="CHECK", help="only this check; may be repeated")
+    parser.add_argument("--config-dir", metavar="DIR", help="directory of your own configs, as of pate run")
+    return parser
+
+
+@contextmanager
+def _configs(options: argparse.Namespace) -> Iterator[tuple[list[str], str | None]]:
+    """Overrides, and a directory of configurations: one is made for a mechanism by its import path."""
+    directory, overrides = own_configs(options.config_dir), list(options.overrides)
+    chosen = [text for text in overrides if text.startswith("mechanism=")]
+    if not chosen:
+        raise InputError("pate check: which mechanism? accepted: mechanism=NAME, of this or another package")
+    path = chosen[-1].partition("=")[2]
+    if path in names_of("mechanism", directory):
+        yield overrides, directory
+        return
+    mechanisms.find(path)  # an InputError if there is none
+    with TemporaryDirectory() as place:
+        Path(place, "mechanism").mkdir()
+        Path(place, "mechanism", "checked.yaml").write_text(f"name: {path}\n")
+        yield ["mechanism=checked", *(text for text in overrides if text not in chosen)], place
+
+
+def _show(name: str, checks: list[Check]) -> int:
+    """Carry out checks and print each with what it tried and saw, a table for each form."""
+    from rich.progress import Progress
+
+    begun, failed, skipped = time.monotonic(), 0, 0
+    with Progress(console=err(), transient=True, disable=not err().is_terminal) as bar:
+        task = bar.add_task("checks", total=len(checks))
+        for form, group in groupby(checks, key=lambda check: check.form):
+            rows = []
+            for check in group:
+                outcome, saw = _outcome(check)
+                failed, skipped = failed + (outcome == "FAILED"), skipped + (outcome == "skipped")
+                rows.append((check.name, outcome, check.tried, saw))
+                bar.advance(task)
+            grid.show(("check", "", "tried", "saw"), rows, title=form)
+            grid.line("")
+    took = f"{len(checks)} checks in {time.monotonic() - begun:.0f} s"
+    said = f"{failed} failed" if failed else "none failed"
+    said += f", {skipped} skipped" if skipped else ""
+    grid.line(f"{name}: {took}, {said}", style="bold red" if failed else "bold")
+    return int(failed > 0)
+
+
+def _outcome(check: Check) -> tuple[str, str]:
+    """Outcome in a word, and what was seen; an exception of the mechanism is a failure."""
+    try:
+        return "ok", check()
+    except unittest.SkipTest as skip:
+        return "skipped", str(skip)
+    except AssertionError as error:
+        return "FAILED", str(error)
+    except Exception as error:
+        return "FAILED", f"{type(error).__name__}: {error}"

@@ -1,0 +1,131 @@
+"""Checks that every mechanism passes, ours or a plug-in's: `check_mechanism`, and `pate check`.
+
+In a test of a package of your own::
+
+    import pytest
+    from pate_cli.testing import check_mechanism
+
+    @pytest.mark.parametrize("check", check_mechanism("my_package.my_mechanism"), ids=str)
+    def test_my_mechanism(check):
+        check()
+
+A check raises `CheckFailed`, an AssertionError, or returns what it saw. None of them proves a guarantee.
+"""
+
+from __future__ import annotations
+
+import inspect
+import unittest
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from pate_cli.testing import call_checks, door_checks, release_checks
+from pate_cli.testing.failure import CheckFailed, require
+from pate_cli.testing.forms import LABELS, Form, forms_of, name_of
+
+__all__ = ["Check", "CheckFailed", "check_mechanism", "require"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A named check of one form of a mechanism; calling it returns what it saw, or raises CheckFailed."""
+
+    name: str
+    form: str  # of the mechanism
+    tried: str  # in words
+    see: Callable[[], str] = field(repr=False)
+
+    def __call__(self) -> str:
+        """Carry it out, on one thread: all is small."""
+        with threadpool_limits(limits=1):
+            return self.see()
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.form}"
+
+
+def check_mechanism(
+    mechanism: str | ModuleType | type,
+    options: Mapping[str, Any] | None = None,
+    setting: Mapping[str, Any] | None = None,
+) -> Iterator[Check]:
+    """List the checks of a mechanism, in all forms that it takes.
+
+    Parameters
+    ----------
+    mechanism : str, module or class
+        Its `mechanism.name`, the import path of its module, its module or its class.
+    options : mapping, optional
+        Checked in all forms. By default the options that its module lists as ``checked_options``.
+    setting : mapping, optional
+        Values of `pate_cli.types.Setting` in place of those here, as ``{"eps": 1.0}``: 480 private records,
+        12 public points, 48 logistic teachers; eps 24, so that votes decide, and 2 of a release.
+
+    Yields
+    ------
+    Check
+        Of a form all that need one run come together, which is kept until the next form.
+
+    Raises
+    ------
+    InputError
+        If there is no such mechanism, or it takes none of the forms.
+    """
+    name = name_of(mechanism)
+    forms = forms_of(name, options, dict(setting or {}))
+    plain = [form for form in forms if not (form.mapped or form.sparse or form.persons or form.exact)]
+    yield _check(call_checks.options, forms[0], name)
+    yield _check(release_checks.unforeseen, None, "any release")
+    for form in forms:
+        runs = cache(partial(door_checks.Run, form))
+        yield _check(call_checks.numbers, form)
+        for check in door_checks.CHECKS:
+            yield _check(partial(_on_all, check), runs, str(form), like=check)
+        if form.exact and form.plan().n_teachers:
+            yield _check(call_checks.failing, form)
+        if not form.exact and not form.mapped:
+            yield _check(call_checks.without_noise, form)
+            yield _check(call_checks.asked, form)
+            yield _check(call_checks.blocks, form)
+    for form in plain:
+        yield _check(call_checks.audited, form)
+    for form in plain[:1]:
+        yield _check(call_checks.alike, form)
+    yield from _releases(forms)
+
+
+def _releases(forms: list[Form]) -> Iterator[Check]:
+    """Releases by the command line, of forms with exact noise; with further options from a public file."""
+    exact = {repr(form.options): form for form in forms if form.exact}
+    for i, form in enumerate(exact.values()):
+        for public_file in (True, False)[: 2 - (i > 0)]:
+            release = release_checks.Release(form.name, form.options, public_file)
+            yield _check(_released, release, like=release_checks.unmoved)
+
+
+def _released(release: release_checks.Release) -> str:
+    if find_spec("opendp") is None:
+        raise unittest.SkipTest("release=true needs OpenDP: pip install opendp")
+    return release_checks.unmoved(release)
+
+
+def _on_all(check: Callable[[Any], str], runs: Callable[[str], Any]) -> str:
+    """Check runs on labels of each kind."""
+    saw = [check(runs(labels)) for labels in LABELS]
+    return saw[0]
+
+
+def _check(
+    see: Callable[[Any], str], what: Any, form: str | None = None, like: Callable[..., Any] | None = None
+) -> Check:
+    named = like or see
+    tried = inspect.getdoc(named) or ""
+    return Check(
+        named.__name__, str(what) if form is None else form, tried.partition("\n")[0], lambda: see(what)
+    )

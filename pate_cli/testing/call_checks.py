@@ -1,0 +1,215 @@
+"""Checks of a mechanism by its calls: options, sizes, blocks, failing learners, audit, other processes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from pate_cli import audit, mechanisms
+from pate_cli.audit.target import make_target
+from pate_cli.config import MechanismConfig, RunConfig, compose, parse
+from pate_cli.errors import BudgetSpent, ConfigError, InputError
+from pate_cli.mechanisms import SampledAttack, VoteMechanism
+from pate_cli.mechanisms.votes import VoteAttack
+from pate_cli.privacy.door import Door
+from pate_cli.testing.door_checks import Run, moved, output, paid, replayed
+from pate_cli.testing.failure import CheckFailed, require
+from pate_cli.testing.forms import LABELS, Form, K, votes_of
+from pate_cli.types import Votes
+
+__all__ = ["Failing", "alike", "asked", "audited", "blocks", "failing", "numbers", "options"]
+__all__ += ["without_noise"]
+
+QUERIES, RUNS, SHARE = 20, 10_000, 20
+"""Of the audit: queries, runs on votes, share of the runs of another attack. `pate audit` has more."""
+
+FALSE_ALARM = 1e-6
+
+
+def options(form: Form) -> str:
+    """Unknown options and wrong values are refused in one line that names the key, before anything is run."""
+    fields = [field.name for field in dataclasses.fields(mechanisms.find(form.name).Options)]
+    for key, wrong in [("nonsense", 1), *((name, ["?"]) for name in fields)]:
+        try:
+            mechanisms.read(form.name, {key: wrong})
+        except InputError as error:
+            told = str(error)
+            named = told.startswith(f"mechanism.{key}: ") and "\n" not in told
+            require(named, f"refused, but not in one line that names mechanism.{key}: {told}")
+        else:
+            raise CheckFailed(f"mechanism.{key}: {wrong!r} is taken")
+    defaults = mechanisms.read(form.name, {})
+    require(isinstance(mechanisms.label(form.name, defaults), str), "a label that is no text")
+    return f"{len(fields) + 1} refused"
+
+
+def numbers(form: Form) -> str:
+    """It promises at most what was asked, shows public numbers, and says how it is attacked."""
+    plan, asked = form.plan(), form.setting
+    require(isinstance(plan, mechanisms.Mechanism), "not a Mechanism")
+    promised = plan.guarantee
+    require(promised.eps <= asked.eps * (1 + 1e-9), f"promises eps {promised.eps:g} of {asked.eps:g}")
+    require(promised.delta <= asked.delta * (1 + 1e-9), f"promises delta {promised.delta:g}")
+    require(not promised.data_dependent, "a guarantee that depends on data")
+    require(plan.n_teachers == int(plan.n_teachers) >= 0, "no number of teachers")
+    try:
+        exact = plan.with_exact_noise().guarantee
+    except InputError as error:
+        require(str(error).startswith(("mechanism.", "eps")), f"exact noise refused otherwise: {error}")
+    else:
+        require(exact.eps <= asked.eps * (1 + 1e-9), "more promised with exact noise")
+        require(exact.delta <= asked.delta * (1 + 1e-9), "more promised with exact noise")
+    json.dumps(plan.describe(), allow_nan=False)
+    table = plan.table()
+    require(all(len(row) == len(table.columns) for row in table.rows), "rows of another length")
+    require(plan.persons in ("parts", "sums", "one record"), f"persons = {plan.persons!r}")
+    try:
+        attacks = [*plan.attacks(), *plan.attacks_on_persons()]
+    except ConfigError:
+        attacks = []
+    require(attacks or plan.asks_votes, "no attacks: pate audit cannot try it")
+    kinds = (VoteAttack, SampledAttack) if plan.asks_votes else SampledAttack
+    require(all(isinstance(attack, kinds) for attack in attacks), "attacks of another kind")
+    return f"eps {promised.eps:.4g}, delta {promised.delta:.3g}, {len(plan.describe())} public numbers"
+
+
+def asked(form: Form) -> str:
+    """It takes no query, one query and, where it counts them, no more than it is made for."""
+    try:
+        one = Run(replace(form, n_public=1))
+        output(one)
+        paid(one)
+        saw = f"one point: {one.out.answers.n_asked} asked"
+    except InputError as error:
+        saw = f"one point: refused, {error}"
+    plan, rng = form.plan(), np.random.default_rng(9)
+    if not isinstance(plan, VoteMechanism):
+        return saw
+    session = plan.session(Door.seeded(1))
+    require(session.answer_all(votes_of(rng, 0, form.n_classes)) == [], "an answer to no query")
+    many = session.ask(votes_of(rng, plan.ell + 5, form.n_classes))
+    taken = int(np.count_nonzero(many.reached))
+    require(taken <= plan.ell, f"{taken} queries taken, made for {plan.ell}")
+    if session.exhausted:
+        try:
+            session.answer(votes_of(rng, 1, form.n_classes))
+        except BudgetSpent:
+            pass
+        else:
+            raise CheckFailed("an answer when it is exhausted")
+    require(taken < plan.ell or session.exhausted, "it takes more queries than it is made for")
+    return f"{saw}; of {plan.ell + 5} queries {taken} taken"
+
+
+def blocks(form: Form) -> str:
+    """Queries in blocks of any length have the answers that they have at once, at equal noise."""
+    plan, rng = form.plan(), np.random.default_rng(9)
+    if not isinstance(plan, VoteMechanism):
+        return "it has no session"
+    votes = votes_of(rng, plan.ell, form.n_classes)
+    for seed in range(3):
+        whole = plan.session(Door.seeded(seed)).ask(votes)
+        for lengths in ([1] * plan.ell, [plan.ell - 1, 1], [2, 3, plan.ell]):
+            session, at, parts = plan.session(Door.seeded(seed)), 0, []
+            for length in lengths:
+                part = session.ask(Votes(votes.counts[at : at + length], K))
+                parts.append(part)
+                at += len(part.labels)
+            for name in ("labels", "reached", "noisy_counts"):
+                if (first := getattr(whole, name)) is not None:
+                    pieces = np.concatenate([getattr(part, name) for part in parts])
+                    require(np.array_equal(first, pieces[: len(first)]), f"blocks of {lengths}: other {name}")
+    ways = audit.differing_paths(plan, plan.attacks())
+    require(not ways, f"{' and '.join(ways)} answer otherwise than ask")
+    return f"{plan.ell} queries at once, one by one, in blocks"
+
+
+def without_noise(form: Form) -> str:
+    """At eps=inf it runs without noise, or refuses in one line."""
+    exact = replace(form, changes=(*form.changes, ("eps", math.inf)))
+    try:
+        plan = exact.plan()
+    except InputError as error:
+        require("\n" not in str(error), "more than one line")
+        return f"refused: {error}"
+    require(math.isinf(plan.guarantee.eps), f"a guarantee of eps {plan.guarantee.eps:g} without noise")
+    return output(Run(exact))
+
+
+class Failing(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A learner that fails in `fit`, in `predict`, or in `fit` on some parts, as their records are."""
+
+    def __init__(self, when: str = "fit") -> None:
+        self.when = when
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Failing:
+        """Fail with a message that quotes a record."""
+        self.classes_ = np.unique(y)
+        if self.when == "fit" or (self.when == "some" and X.sum() > 0):
+            raise KeyError("a record")
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """End the process, or predict a class."""
+        if self.when == "predict":
+            raise SystemExit("a record")
+        return np.full(X.shape[0], self.classes_[-1])
+
+
+def failing(form: Form) -> str:
+    """A release is made whatever a learner does with private parts: such teachers are constant."""
+    ways = ("fit", "predict", "some")
+    for when in ways:
+        run = Run(replace(form, changes=(*form.changes, ("teacher", (Failing(when), {})))), LABELS[1])
+        replayed(run)
+        moved(run)
+    return f"{len(ways)} learners that fail: released, and moved as stated"
+
+
+@cache
+def _usual() -> RunConfig:
+    return parse(compose(["eps=1.0", "delta=1e-5", "features=none", "student=logistic", "teacher=logistic"]))
+
+
+def audited(form: Form) -> str:
+    """The audit at eps 1 measures no more than the claim; a false alarm has probability at most 1e-6."""
+    given = mechanisms.read(form.name, dict(form.options))
+    mechanism = MechanismConfig(form.name, given, form.name)
+    config, none = replace(_usual(), mechanism=mechanism), {"records": None, "teachers": None, "runs": None}
+    target = make_target(config, queries=QUERIES, classes=2, persons=False, seed=0, **none)
+    attacks = [
+        attack._replace(runs=attack.runs // SHARE) if isinstance(attack, SampledAttack) else attack
+        for attack in target.attacks
+    ]
+    plan, claim = target.mechanism, target.mechanism.guarantee
+    runs = None if target.learner else RUNS
+    findings = audit.audit(plan, attacks, runs=runs, confidence=1 - FALSE_ALARM)
+    worst = max(finding.bound for finding in findings)
+    require(worst <= claim.eps, f"measured {worst:.3g}, claimed {claim.eps:g}")
+    return f"{len(attacks)} attacks: at least {worst:.3g} of eps {claim.eps:g}"
+
+
+def alike(form: Form) -> str:
+    """Two worker processes get the numbers of this one."""
+    from joblib import Parallel, delayed
+
+    here = _numbers(form)
+    for there in Parallel(n_jobs=2)(delayed(_numbers)(form) for _ in range(2)):
+        same = all(map(np.array_equal, here, there, [True] * len(here)))
+        require(len(here) == len(there) and same, "other numbers in another process")
+    return f"{sum(part.size for part in here):,} equal numbers"
+
+
+def _numbers(form: Form) -> list[Any]:
+    """All that a run lets out, as arrays."""
+    run = Run(form)
+    answers, model = run.out.answers, run.out.model
+    arrays = [answers.asked, answers.labels, *(out for _, out in run.door.released if hasattr(out, "dtype"))]
+    return arrays if model is None else [*arrays, model.predict(run.form.public.X)]

@@ -1,0 +1,249 @@
+"""Checks of a run by its door: history replayed, values moved, cost paid, noise drawn, and what left."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import scipy.sparse as sp
+
+from pate_cli.mechanisms import Mechanism
+from pate_cli.mechanisms.agnostic import relabel as relabelling
+from pate_cli.privacy.gaussian import vector_mu_squared
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.testing.doors import Recorder, Replay
+from pate_cli.testing.failure import require
+from pate_cli.testing.forms import LABELS, SEED, Form, N
+from pate_cli.types import Private, PrivateRecords, Released, Votes
+
+__all__ = ["CHECKS", "Run", "drawn", "moved", "output", "paid", "replayed"]
+
+
+class Log(Counter[tuple[str, float]]):
+    """How many numbers were drawn, by kind and scale: one log, also of copies of a source."""
+
+    def __deepcopy__(self, memo: Any) -> Log:
+        return self
+
+
+class Logged(SeededNoise):
+    """Noise that logs what is drawn, from the sources that it spawns too."""
+
+    def __init__(self, seed: np.random.SeedSequence, drawn: Log | None = None) -> None:
+        super().__init__(seed)
+        self.drawn = Log() if drawn is None else drawn
+
+    def gaussian(self, scale: float, size: int) -> Any:
+        """See `SeededNoise`."""
+        self.drawn["gaussian", scale] += size
+        return super().gaussian(scale, size)
+
+    def laplace(self, scale: float, size: int) -> Any:
+        """See `SeededNoise`."""
+        self.drawn["laplace", scale] += size
+        return super().laplace(scale, size)
+
+    def exponential(self, scale: float, size: int) -> Any:
+        """See `SeededNoise`."""
+        self.drawn["exponential", scale] += size
+        return super().exponential(scale, size)
+
+    def spawn(self, count: int) -> list[Any]:
+        """See `SeededNoise`."""
+        return [Logged(child, self.drawn) for child in self._seed.spawn(count)]
+
+
+class Run:
+    """One run of a form on labels of a kind: all that passed its door, and what left."""
+
+    def __init__(self, form: Form, labels: str = LABELS[0]) -> None:
+        self.form, self.labels, self.plan, self.records = form, labels, form.plan(), form.records(labels)
+        self.noise = Logged(np.random.SeedSequence(5))
+        self.door = Recorder(self.noise)
+        self.votes = form.votes(self.records) if self.plan.asks_votes else None
+        self.rng = np.random.default_rng(SEED)
+        self.out = self._of(self.records, self.door, self.votes, self.rng)
+
+    def _of(
+        self, records: PrivateRecords, door: Any, votes: Votes | None, rng: np.random.Generator
+    ) -> Released:
+        vote = (lambda: votes or self.form.votes(records)) if self.plan.asks_votes else None
+        private = Private(records, vote)
+        return self.plan.release(private, self.form.public, door, rng)
+
+    def again(
+        self, records: PrivateRecords, votes: Votes | None = None, rng: np.random.Generator | None = None
+    ) -> tuple[Released, Replay]:
+        """Run with other private records and the same history: what leaves, and the door."""
+        door = self.door.replay(SeededNoise(np.random.SeedSequence(5)))
+        return self._of(records, door, votes, rng or np.random.default_rng(SEED)), door
+
+
+def replayed(run: Run) -> str:
+    """Nothing but what passed the door depends on private records: with others, equal bytes."""
+    require(run.door.released, "nothing passed the door")
+    rng = np.random.default_rng(SEED)
+    out, door = run.again(run.form.records(other=True), rng=rng)
+    first, second = (pickle.dumps((one.model, one.answers, one.spent)) for one in (run.out, out))
+    require(first == second, "what leaves depends on private records")
+    require(not door.history, "fewer releases than recorded")
+    same = rng.bit_generator.state == run.rng.bit_generator.state
+    require(same, "how many random numbers are drawn depends on private records")
+    return f"{_counted(len(run.door.released), 'release')}, {len(first):,} equal bytes"
+
+
+def moved(run: Run) -> str:
+    """One record, or person, moves a release by at most the sensitivity stated."""
+    if run.plan.draws_copies:
+        return "draws with replacement: left to the proof"
+    with _without_relabelling(run.plan):
+        run = Run(run.form, run.labels) if run.plan.relabels else run
+        extreme = run.labels == LABELS[0]
+        pairs: list[tuple[PrivateRecords, Votes | None]] = [
+            (near, None) for near in run.form.neighbours(run.records, extreme)
+        ]
+        if run.votes is not None:  # and one teacher that says otherwise everywhere
+            second, most = run.votes.counts.argsort(axis=1)[:, -2:].T
+            for leaves, joins in ((most, second), (second, most)):
+                counts = run.votes.counts.copy()
+                rows = np.flatnonzero(counts[np.arange(len(counts)), leaves])
+                counts[rows, leaves[rows]] -= 1
+                counts[rows, joins[rows]] += 1
+                pairs.append((run.records, Votes(counts, run.votes.n_teachers)))
+        sizes = []
+        for near, votes in pairs:
+            sizes.append([by for _, by in run.again(near, votes)[1].moved])
+            worst = max(sizes[-1])
+            require(worst <= 1 + 1e-9, f"a release is moved by {worst:.3g} of its sensitivity")
+    if run.plan.choice_apart:
+        require(not any(max(labels) and choice for *labels, choice in sizes), "a record on both sides")
+    worst = max(map(max, sizes))
+    one_query = run.plan.describe().get("ell") == 1  # of teachers none of whom may change
+    require(worst > 0 or not extreme or one_query, "nothing was moved")
+    return f"{len(pairs)} neighbours, moved by {worst:.3g} of it"
+
+
+@contextmanager
+def _without_relabelling(plan: Mechanism) -> Iterator[None]:
+    """Keep the labels, as a choice inside may move all that follows; count the records it is made from."""
+    if not plan.relabels:
+        yield
+        return
+    sizes = plan.describe()
+
+    def relabel(hypotheses: Any, X: Any, y: Any, *_: Any, **__: Any) -> Any:
+        require(len(y) == sizes["n_sampled"], "not as many records as the proof is for")
+        return y
+
+    def relabel_with_rest(hypotheses: Any, X: Any, rest: Any, *_: Any) -> Any:
+        told = (X.shape[0], len(rest[1]))
+        require(told == (sizes["n_relabelled"], N - sizes["n_relabelled"]), "not the records of the proof")
+        return (np.asarray(X.todense() if sp.issparse(X) else X)[:, 0] > 0).astype(np.int64)
+
+    replaced = mock.patch.multiple(relabelling, relabel=relabel, relabel_with_rest=relabel_with_rest)
+    with replaced:
+        yield
+
+
+def paid(run: Run) -> str:
+    """The releases cost, by their scales, what the door counted, and in all what is promised."""
+    spent, mu_squared, pure = run.door.spent, 0.0, 0.0
+    for one, _ in run.door.released:
+        if one.kind == "gaussian" and one.unit is None:
+            mu_squared += one.releases * (one.sensitivity / one.scale) ** 2
+        elif one.kind == "gaussian":
+            unit = one.unit or 1.0
+            mu_squared += one.releases * vector_mu_squared(one.sensitivity / unit, one.scale / unit)
+        elif one.kind in ("laplace", "gamma"):
+            pure += one.releases * one.sensitivity / one.scale
+        elif one.kind == "exponential":
+            pure += one.releases * one.scale
+    accounts = [spent, *spent.apart]
+    counted = math.fsum(one.mu_squared for one in accounts), math.fsum(one.pure_eps for one in accounts)
+    same = all(math.isclose(*two, rel_tol=1e-12) for two in zip(counted, (mu_squared, pure), strict=True))
+    require(same, "releases that are not counted")
+    loss, promised, asked = run.plan.loss(spent), run.plan.guarantee, run.form.setting
+    require(promised.eps <= asked.eps * (1 + 1e-9), "more promised than asked")
+    require(promised.delta <= asked.delta * (1 + 1e-9), "more promised than asked")
+    require(loss.eps <= promised.eps * (1 + 1e-9), "more spent than promised")
+    require(loss.delta <= promised.delta * (1 + 1e-9), "more spent than promised")
+    if run.plan.spends_all:
+        require(loss.eps >= promised.eps * (1 - 1e-6), "less spent than promised")
+        require(loss.delta >= promised.delta * (1 - 1e-6), "less spent than promised")
+    for beside in (
+        replace(spent, mu_squared=spent.mu_squared + 1e4),
+        replace(spent, pure=spent.pure + Counter({50.0: 1})),
+        replace(spent, inner=spent.inner + Counter({50.0: 1})),
+    ):
+        free = run.plan.loss(beside).eps <= promised.eps
+        require(not free, "a release of another kind that costs nothing")
+    return f"spent eps {loss.eps:.6g} of {promised.eps:.6g}, delta {loss.delta:.3g} of {promised.delta:.3g}"
+
+
+def drawn(run: Run) -> str:
+    """Each number released had noise of its own, of the scale stated."""
+    stated: Counter[tuple[str, float]] = Counter()
+    used = []
+    accounts = [run.door.spent, *run.door.spent.apart]
+    sparse = [svt for account in accounts for svt in account.sparse]
+    for one, out in run.door.released:
+        step, size = one.unit or 1.0, one.value.size
+        if one.kind in ("gaussian", "laplace"):
+            stated[one.kind, one.scale / step] += size
+        elif one.kind == "gamma":  # a norm, and a direction
+            stated["exponential", one.scale] += size
+            stated["gaussian", 1.0] += size
+        elif one.kind == "exponential":
+            stated["exponential", 1.0] += size
+        elif one.kind == "above threshold" and out.reached.any():
+            (of_run,) = (svt.calibration for svt in sparse)
+            stated[of_run.noise, of_run.query_scale] += size
+        if one.kind in ("gaussian", "laplace", "gamma") and one.unit is None:
+            used += ((out - one.value) / one.scale).ravel().tolist()
+    for svt in sparse:
+        draws = 1 + int(svt.below[0]) * svt.calibration.redraw
+        stated[svt.calibration.noise, svt.calibration.threshold_scale] += draws
+    if trials := run.plan.describe().get("expected_trials"):
+        stated["exponential", -1 / math.log1p(-1 / trials)] += 1  # their number
+    log, clocks = Counter(run.noise.drawn), ("exponential", 1.0)  # samples and inner choices draw these too
+    fault = "noise of another scale, or less of it, than stated"
+    require(log.pop(clocks, 0) >= stated.pop(clocks, 0), fault)
+    require(log == +stated, fault)
+    require(len(set(np.round(used, 9))) == len(used), "noise that was used before")
+    return f"{_counted(sum(run.noise.drawn.values()), 'number')} of noise, of the scales stated"
+
+
+def output(run: Run) -> str:
+    """What leaves is well formed, and nothing private is shown or sent with it."""
+    out, public, codes = run.out, run.form.public, range(run.form.n_classes)
+    answers, given = out.answers, out.answers.labels[out.answers.labels >= 0]
+    require(set(answers.labels.tolist()) <= {-1, *codes}, "a label that is no class")
+    asked = answers.asked.tolist()
+    require(len(set(asked)) == len(asked) == len(answers.labels), "a point asked twice, or labels for none")
+    require(set(asked) <= set(range(public.n_points)), "a point that there is not")
+    require(out.spent.eps <= run.plan.guarantee.eps * (1 + 1e-9), "more spent after the fact than promised")
+    require(out.model is not None or answers.n_asked > 0, "neither answers nor a model")
+    if run.labels == "of one class" and len(given) and not run.form.changes:
+        require(np.mean(given == 0) > 0.6, "other labels than those of the only class there is")
+    if out.model is not None:
+        labels = out.model.predict(public.X)
+        require(labels.shape == (public.n_points,) and set(labels.tolist()) <= set(codes), "no labels")
+    rows = run.records.X.toarray() if run.form.sparse else run.records.X
+    sent, shown = pickle.dumps(out), repr(run.plan) + repr(out)
+    require(not any(row.tobytes() in sent for row in rows), "a private record is sent along")
+    require(not any(f"{x:.7f}" in shown for x in rows.ravel()), "a private record is shown")
+    return f"{answers.n_answered} of {answers.n_asked} answered{', a model' if out.model is not None else ''}"
+
+
+CHECKS = (replayed, moved, paid, drawn, output)
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'s' * (n != 1)}"

@@ -1,0 +1,199 @@
+"""The forms a mechanism runs in: options, classes, sparse records, persons, an experiment or a release."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pate_cli import features, mechanisms, teachers
+from pate_cli.errors import ConfigError, InputError
+from pate_cli.learners import make_learner
+from pate_cli.types import PrivateRecords, PublicPoints, Setting, Votes
+
+__all__ = ["EXTREME", "LABELS", "SEED", "Form", "K", "M", "N", "forms_of", "name_of", "votes_of"]
+
+N, M, K, DELTA = 480, 12, 48, 1e-2
+"""Records (or persons), public points, teachers."""
+
+SEED = 7
+"""Of a run. Mechanisms that hold records out take the first of a permutation, drawn first."""
+
+EXTREME = (([1e39, -1e308], 1), ([1e308, 1e39], 0), ([5e-324, -0.0], 1))
+"""Records that learners refuse, or that overflow or vanish: a record is any finite numbers."""
+
+LABELS = ("by a rule", "at random", "of one class")
+"""Labels of the private records; at random, teachers' votes are near ties."""
+
+_USUAL = (([1e3, -1e3], 1), ([0.0, 0.0], 0), ([-4.0, 5.0], 1))
+
+
+@dataclass(frozen=True)
+class Form:
+    """A mechanism with options, on records of one kind, as an experiment runs it or as a release does."""
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+    exact: bool = False
+    n_classes: int = 2
+    sparse: bool = False
+    persons: bool = False
+    n_features: int = 2
+    mapped: bool = False  # teachers and students see features made from public points
+    changes: tuple[tuple[str, Any], ...] = field(default=(), repr=False)  # of the setting
+    n_public: int = M
+
+    def __str__(self) -> str:
+        kinds = [f"{key}={value}"[:40] for key, value in self.options]
+        kinds += [f"{self.n_classes} classes"] * (self.n_classes > 2)
+        kinds += [kind for kind in ("exact", "sparse", "persons", "mapped") if getattr(self, kind)]
+        return ", ".join([self.name.rpartition(".")[2], *kinds])
+
+    @functools.cached_property
+    def setting(self) -> Setting:
+        """Public numbers that it is calibrated from."""
+        learner: tuple[str, Any] = ("tree" if self.sparse else "logistic", {})
+        eps = 2.0 if self.exact else 24.0
+        sizes = (min(6, self.n_public), self.n_features, self.n_classes, K)
+        setting = Setting(eps, DELTA, N, self.n_public, *sizes, self.sparse, learner, learner, "drop", "auto")
+        if self.mapped:
+            setting = replace(setting, features="kernel", teacher_mapped=True, student_mapped=True)
+        return replace(setting, **dict(self.changes))
+
+    def plan(self) -> mechanisms.Mechanism:
+        """Calibrate: anew in each check, as a bug may be in that."""
+        plan = mechanisms.calibrate(self.name, dict(self.options), self.setting)
+        return plan.with_exact_noise() if self.exact else plan
+
+    def works(self) -> bool:
+        """Whether the mechanism takes such a form, or refuses it."""
+        try:
+            self.plan()
+        except InputError:
+            return False
+        return True
+
+    def _features(self, X: Any) -> Any:
+        return sp.csr_matrix(X) if self.sparse else X
+
+    @functools.cached_property
+    def _map(self) -> Any:
+        if not self.mapped:
+            return None
+        return features.fit("kernel", self._points, np.random.default_rng(5), 5)
+
+    @functools.cached_property
+    def _points(self) -> Any:
+        return self._features(np.random.default_rng(3).normal(size=(self.n_public, self.n_features)))
+
+    @functools.cached_property
+    def public(self) -> PublicPoints:
+        """Public points."""
+        return PublicPoints(self._points, features=self._map)
+
+    def records(self, labels: str = LABELS[0], other: bool = False) -> PrivateRecords:
+        """Make private records, with labels of a kind; or another set altogether."""
+        rng = np.random.default_rng(4 + other)
+        units = np.repeat(np.arange(N), rng.integers(1, 4, N)) if self.persons else None
+        X = rng.normal(size=(N if units is None else len(units), self.n_features))
+        y = np.argmax(np.column_stack([X[:, 0], X[:, -1], -X[:, 0]])[:, : self.n_classes], axis=1)
+        y = y if self.n_features > 1 else (X[:, 0] > 0).astype(np.int64)
+        if labels == "at random":
+            y = rng.integers(0, self.n_classes, len(y))
+        elif labels == "of one class":
+            y = np.zeros_like(y)
+        if other:
+            X, y = 5.0 + 3.0 * X, (y + 1) % self.n_classes
+        return PrivateRecords(self._features(X), y, units, features=self._map)
+
+    def neighbours(self, records: PrivateRecords, extreme: bool = False) -> list[PrivateRecords]:
+        """Replace one record, or all of one person by more of them, in turn; then one's label alone.
+
+        An extreme one is a teacher's in one of them, and held out in another where the mechanism holds any.
+        """
+        plan = self.plan()
+        # few of them are held out
+        step, times = (5, 32) if plan.choice_apart else (31, 5 if plan.relabels else 1)
+        changes = list(zip(range(3, N, step), _USUAL * times, strict=False))
+        if extreme:
+            dealt = np.random.default_rng(SEED).permutation(N).tolist()
+            roles = (dealt[0], dealt[-1]) if plan.describe().get("n_holdout") else (dealt[-1],)
+            changes += product(roles, EXTREME)
+        y = records.y.copy()
+        one = 5 if records.units is None else records.units == 5
+        y[one] = (y[one] + 1) % self.n_classes
+        relabelled = PrivateRecords(records.X, y, records.units, features=self._map)
+        return [*(self._replaced(records, one, row, label) for one, (row, label) in changes), relabelled]
+
+    def _replaced(self, records: PrivateRecords, one: int, row: list[float], label: int) -> PrivateRecords:
+        X, y, units = records.X.toarray() if self.sparse else records.X, records.y, records.units
+        where = np.flatnonzero((np.arange(N) if units is None else units) == one)
+        first, last, times = int(where[0]), int(where[-1]) + 1, 1 if units is None else 40
+        X = np.concatenate([X[:first], np.tile(row[: self.n_features], (times, 1)), X[last:]])
+        y = np.concatenate([y[:first], np.full(times, label), y[last:]])
+        if units is not None:
+            units = np.concatenate([units[:first], np.full(times, one), units[last:]])
+        return PrivateRecords(self._features(X), y, units, features=self._map)
+
+    def votes(self, records: PrivateRecords) -> Votes:
+        """Train the teachers of the configuration, as the pipeline does, and let them vote."""
+        s = self.setting
+        learner = make_learner(*s.teacher, seed=None, n_classes=self.n_classes)
+        points, seen = (side.seen(self.mapped) for side in (self.public, records))
+        ensemble = teachers.train(
+            seen,
+            n_teachers=s.n_teachers,
+            learner=learner,
+            rng=np.random.default_rng(1),
+            n_classes=self.n_classes,
+            strict=False,
+        )
+        return ensemble.votes_and_failures(points.X)[0]
+
+
+def votes_of(rng: np.random.Generator, queries: int, n_classes: int) -> Votes:
+    """Random votes of K teachers."""
+    shares = rng.dirichlet(np.ones(n_classes), queries)
+    return Votes(np.array([rng.multinomial(K, row) for row in shares]).reshape(queries, n_classes), K)
+
+
+def name_of(mechanism: str | ModuleType | type) -> str:
+    """Name or import path of a mechanism, given so, or by its module or its class."""
+    if isinstance(mechanism, str):
+        return mechanism
+    path = mechanism.__name__ if isinstance(mechanism, ModuleType) else mechanism.__module__
+    short = path.rpartition(".")[2]
+    if path.startswith(f"{mechanisms.__name__}.") and short in mechanisms.names():
+        return short
+    return path
+
+
+def forms_of(name: str, given: Mapping[str, Any] | None, changes: Mapping[str, Any]) -> list[Form]:
+    """List the forms of a mechanism that are checked, with the options given, or those that it names itself.
+
+    As experiments run it, and as a release does; with two and three classes; sparse; of persons. In all
+    combinations with its first options; in none and all at once with further ones.
+    """
+    first, *further = mechanisms.checked_options(name)
+    listed = [first, *further] if given is None else [{**first, **given}]
+    forms = []
+    for i, options in enumerate(listed):
+        form = Form(name, tuple(options.items()), changes=tuple(changes.items()))
+        form = form if form.works() else replace(form, n_features=1)
+        persons = form.plan().persons != "one record"  # an InputError if it takes no form at all
+        exact, three = (replace(form, **kind).works() for kind in ({"exact": True}, {"n_classes": 3}))
+        kinds = list(product([False, True][: 1 + exact], [False, True], [False, True][: 1 + persons]))
+        mapped = replace(form, mapped=True)
+        forms += [mapped] * (i == 0 and mapped.works())
+        for release, sparse, of_persons in kinds if i == 0 else (kinds[0], kinds[-1]):
+            n_classes = 3 if sparse and three else 2
+            forms.append(replace(form, exact=release, n_classes=n_classes, sparse=sparse, persons=of_persons))
+    if "features" in changes:
+        raise ConfigError("features", changes["features"], "none: each mechanism is checked with both")
+    return forms
