@@ -31,10 +31,21 @@ _UNUSED = dict.fromkeys(("dataset", "split", "seed", "repeats"), _MADE) | {
     **dict.fromkeys(("student", "compute", "cache", "release", "ledger", "hydra"), "not used by pate check"),
 }
 
+_MEANING = """\
+class: states the guarantee; from: shared votes, own teachers, or records
+persons: one record of each, or all: in one teacher's part, or sums clipped
+C: classes; release: whether release=true gives it exact noise"""
+
 
 def main(argv: list[str]) -> int:
     """Run `pate check`; 1 if a check failed."""
     options = _parser().parse_intermixed_args(argv)
+    if options.list:
+        from pate_cli.testing import promises
+
+        rows = [promises(name) for name in mechanisms.names()]
+        grid.show(tuple(rows[0]), [tuple(row.values()) for row in rows], caption=_MEANING)
+        return 0
     with _configs(options) as (overrides, directory):
         command_line.refuse_unused(overrides, _UNUSED)
         config = parse(compose(command_line.checked(overrides), directory))
@@ -63,7 +74,7 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate check",
-        usage="%(prog)s mechanism=NAME [mechanism.KEY=VALUE ...] [eps=E] [delta=D] [teacher=NAME]",
+        usage="%(prog)s --list | mechanism=NAME [mechanism.KEY=VALUE ...] [eps=E] [delta=D] [teacher=NAME]",
         description="Put a mechanism, ours or of another package, to the checks that all of them pass: "
         "history replayed, values moved against the sensitivity stated, cost paid and noise drawn, calls "
         "with few and many queries, learners that fail, releases of neighbouring files, the audit. NAME may "
@@ -73,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         "docs/extending.md says what they mean, and how a test of your own runs them.",
     )
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="as of pate run")
+    parser.add_argument("--list", action="store_true", help="the mechanisms there are and what they promise")
     parser.add_argument("--only", action="append", metavar="CHECK", help="only this check; may be repeated")
     parser.add_argument("--config-dir", metavar="DIR", help="directory of your own configs, as of pate run")
     return parser

@@ -29,7 +29,7 @@ from pate_cli.testing import call_checks, door_checks, release_checks
 from pate_cli.testing.failure import CheckFailed, require
 from pate_cli.testing.forms import LABELS, Form, forms_of, name_of
 
-__all__ = ["Check", "CheckFailed", "check_mechanism", "require"]
+__all__ = ["Check", "CheckFailed", "check_mechanism", "promises", "require"]
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,21 @@ def check_mechanism(
     for form in plain[:1]:
         yield _check(call_checks.alike, form)
     yield from _releases(forms)
+
+
+def promises(name: str) -> dict[str, str]:
+    """Say what a mechanism promises, by its class and by the forms that it takes."""
+    forms = forms_of(name, {}, {})
+    plan = forms[0].plan()
+    source = "votes" if plan.asks_votes else "teachers" if plan.n_teachers else "records"
+    return {
+        "mechanism": name,
+        "class": type(plan).__name__,
+        "from": source,
+        "persons": {"one record": "one"}.get(plan.persons, plan.persons),
+        "C": "any" if any(form.n_classes > 2 for form in forms) else "2",
+        "release": "yes" if any(form.exact for form in forms) else "no",
+    }
 
 
 def _releases(forms: list[Form]) -> Iterator[Check]:

@@ -19,7 +19,7 @@ from pate_cli.mechanisms.agnostic import relabel as relabelling
 from pate_cli.privacy.gaussian import vector_mu_squared
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.testing.doors import Recorder, Replay
-from pate_cli.testing.failure import require
+from pate_cli.testing.failure import CheckFailed, require
 from pate_cli.testing.forms import LABELS, SEED, Form, N
 from pate_cli.types import Private, PrivateRecords, Released, Votes
 
@@ -76,7 +76,12 @@ class Run:
     ) -> Released:
         vote = (lambda: votes or self.form.votes(records)) if self.plan.asks_votes else None
         private = Private(records, vote)
-        return self.plan.release(private, self.form.public, door, rng)
+        try:
+            return self.plan.release(private, self.form.public, door, rng)
+        except CheckFailed:
+            raise
+        except Exception as error:  # whether there is one, private records decide
+            raise CheckFailed(f"release raises {type(error).__name__}: {error}") from error
 
     def again(
         self, records: PrivateRecords, votes: Votes | None = None, rng: np.random.Generator | None = None

@@ -51,6 +51,13 @@ def test_a_table_says_what_each_check_tried_and_saw(checked):
     assert lines[-1].endswith(", none failed")
 
 
+def test_the_list_of_promises_is_on_its_page(checked):
+    code, out, _ = checked("--list")
+    assert code == 0
+    page = (EXAMPLE.parent / "mechanisms.md").read_text()
+    assert "\n".join(line.rstrip() for line in out.splitlines()) in page
+
+
 def test_the_example_is_checked_by_its_import_path(checked, monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLE)
     code, out, _ = checked("mechanism=pate_exponential", *DOOR, "--only", "audited")

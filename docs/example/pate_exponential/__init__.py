@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pate_cli.checks import Real, option
-from pate_cli.mechanisms.base import Mechanism, SampledAttack
-from pate_cli.privacy.door import Door
-from pate_cli.types import Answers, PrivacyLoss, Released, Votes
+from pate_cli.mechanisms.base import Session, VoteMechanism
+from pate_cli.types import PrivacyLoss, ReleasedLabels
 
 
 @dataclass(frozen=True)
@@ -19,11 +18,13 @@ class Options:
 
 def calibrate(options, setting):
     """Share eps out equally: one query of eps/m for each public point."""
-    return Exponential(setting.eps * options.share / setting.n_public, setting.n_public, setting.n_teachers)
+    s = setting
+    sizes = {"ell": s.n_public, "n_teachers": s.n_teachers, "n_classes": s.n_classes}
+    return Exponential(s.eps * options.share / s.n_public, **sizes)
 
 
 @dataclass(frozen=True)
-class Exponential(Mechanism):
+class Exponential(VoteMechanism):
     """Answer each point by the exponential mechanism on its counts.
 
     **Guarantee.** eps-DP for neighbours that differ in one private record: it changes one teacher, so each
@@ -31,34 +32,41 @@ class Exponential(Mechanism):
     """
 
     eps0: float
-    m: int
-    n_teachers: int = 0
-    asks_votes = True
 
     @property
     def guarantee(self):
         """Pure."""
-        return PrivacyLoss(self.m * self.eps0, 0.0, f"{self.m} exponential mechanisms")
+        return PrivacyLoss(self.ell * self.eps0, 0.0, f"{self.ell} exponential mechanisms")
 
     def describe(self):
         """Give its public numbers."""
-        return {"ell": self.m, "eps_per_query": self.eps0}
+        return {"ell": self.ell, "eps_per_query": self.eps0}
 
-    def release(self, private, public, door, rng):
-        """Answer all public points."""
-        labels = self.labels(private.votes(), door)
-        return Released(None, Answers(np.arange(self.m), labels, n_teachers=self.n_teachers), self.guarantee)
+    def session(self, door, runs=1):
+        """Start one run, or several side by side."""
+        return Labels(self, door, runs)
 
-    def labels(self, votes, door):
-        """Label every query; released."""
-        return door.exponential(votes.counts, sensitivity=1.0, eps=self.eps0)
 
-    def attacks(self):
-        """A tied vote, which one teacher turns, on every query."""
+class Labels(Session):
+    """One run's labels, or those of several runs; see `Exponential`."""
 
-        def tied(neighbour, rng, runs):
-            counts = np.tile([[5, 6] if neighbour else [6, 5]], (self.m, 1))
-            doors = Door.seeded(int(rng.integers(2**63))).spawn(runs)
-            return np.array([self.labels(Votes(counts, 11), door) for door in doors], dtype=float)
+    def __init__(self, mechanism, door, runs):
+        self.mechanism, self.door, self.runs, self.asked = mechanism, door, runs, 0
 
-        return [SampledAttack("a tied vote", tied, 2000)]
+    @property
+    def exhausted(self):
+        """Whether `ell` queries have been answered."""
+        return self.asked >= self.mechanism.ell
+
+    def ask(self, votes):
+        """Put queries to every run: one choice, and so one release, a query and run."""
+        counts = votes.counts[: self.mechanism.ell - self.asked]
+        scores = np.repeat(counts[:, None], self.runs, axis=1)
+        labels = self.door.exponential(scores, sensitivity=1.0, eps=self.mechanism.eps0)
+        self.asked += len(counts)
+        return ReleasedLabels(labels, None, np.ones(labels.shape, dtype=bool))
+
+    def spent(self):
+        """Loss of the queries asked so far."""
+        m = self.mechanism
+        return PrivacyLoss(self.asked * m.eps0, 0.0, f"{self.asked} of {m.ell}", data_dependent=True)
