@@ -119,7 +119,8 @@ class Form:
         """
         plan = self.plan()
         # few of them are held out
-        step, times = (5, 32) if plan.choice_apart else (31, 5 if plan.relabels else 1)
+        many = plan.choice_apart and extreme and not (self.exact or self.sparse or self.persons)
+        step, times = (5, 32) if many else (31, 5 if plan.relabels else 1)
         changes = list(zip(range(3, N, step), _USUAL * times, strict=False))
         if extreme:
             dealt = np.random.default_rng(SEED).permutation(N).tolist()
