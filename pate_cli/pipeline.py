@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 from pate_cli import datasets, learners, mechanisms, students, teachers
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError
+from pate_cli.mechanisms.diagnostics import diagnostics
 from pate_cli.mechanisms.teaching import (
     chosen_count,
     in_codes,
@@ -28,7 +29,7 @@ from pate_cli.mechanisms.teaching import (
     train_groups,
     with_features,
 )
-from pate_cli.mechanisms.votes import majority
+from pate_cli.mechanisms.whole import Whole, whole
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import Noise
 from pate_cli.streams import Streams
@@ -59,9 +60,14 @@ class Prepared:
     sizes: datasets.SplitSizes
     n_teachers: int
     delta: float
-    plan: mechanisms.Mechanism
+    whole: Whole
     setting: Setting
     public_rows: IntArray | None = field(default=None, repr=False)  # of a release: kept in its ledger
+
+    @property
+    def plan(self) -> mechanisms.Mechanism:
+        """The calibrated mechanism."""
+        return self.whole.plan
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -146,6 +152,7 @@ class Publication:
     ex_post: PrivacyLoss  # computed from the answers: data-dependent
     problem: str | None  # why there is no student
     chosen: str | None = None  # candidate, where the mechanism chose between several
+    made: Any = None  # table of generated public points
 
 
 def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepared:
@@ -157,6 +164,10 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
     C = dataset.n_classes
     t, s = (in_codes(getattr(config, key), key, dataset.classes) for key in ("teacher", "student"))
     config = replace(config, teacher=t, student=s)
+    points: Any = dataset.public if hasattr(dataset.public, "made") else None
+    if points is not None:
+        points = points.of_size(config.generate.points, dataset.n_units)
+        dataset = replace(dataset, public=points)
     sizes = datasets.sizes_of(dataset, **config.split.shares, release=config.release)
     delta = config.delta or 1 / sizes.n_private
     sparse, module = datasets.becomes_sparse(dataset), mechanisms.find(config.mechanism.name)
@@ -183,26 +194,22 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
         teacher_mapped=sees_features(t, mapped, C),
         student_mapped=sees_features(s, mapped, C),
     )
-    plan: mechanisms.Mechanism = module.calibrate(config.mechanism.options, setting)
-    if config.release:
-        try:
-            plan = plan.with_exact_noise() if exact else plan
-        except ValueError as error:  # too many numbers at so small an eps
-            raise ConfigError("eps", config.eps, f"a larger number with release=true: {error}") from error
-        if plan.n_teachers:  # once private records are looked at, it is too late to say that it cannot learn
-            shape = (sizes.n_private // n_teachers, dataset.n_features)
-            learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)
+    calibrated = partial(module.calibrate, config.mechanism.options)
+    all_of_it = whole(calibrated, setting, points, config.generate.share, exact and config.release)
+    plan, promised = all_of_it.plan, all_of_it.guarantee
+    if config.release and plan.n_teachers:  # with private records looked at, it is too late to refuse
+        shape = (sizes.n_private // n_teachers, dataset.n_features)
+        learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)
     shards = getattr(dataset.X, "shards", ())
     if shards and (not plan.asks_votes or config.release):
         raise ConfigError("mechanism", plan.name, "of teachers' votes with dataset=shards, and release=false")
     if len(shards) > plan.n_teachers:
         accepted = f"at least {len(shards)} with so many files (a file of records has a teacher of its own)"
         raise ConfigError("teacher.count", plan.n_teachers, accepted)
-    promised = plan.guarantee
     if promised.data_dependent or promised.eps > config.eps or promised.delta > delta:
         raise RuntimeError(f"{plan.name} promises {promised}; asked: eps={config.eps:g}, delta={delta:g}")
     seen = replace(setting, student_mapped=setting.student_mapped and plan.sees_features)
-    return Prepared(config, dataset, sizes, plan.n_teachers, delta, plan, seen)
+    return Prepared(config, dataset, sizes, plan.n_teachers, delta, all_of_it, seen)
 
 
 def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Outcome:
@@ -224,11 +231,11 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         n_teachers=run.n_teachers,
         n_asked=answers.n_asked,
         n_answered=answers.n_answered,
-        eps=run.plan.guarantee.eps,
+        eps=run.whole.guarantee.eps,
         delta=run.delta,
-        eps_ex_post=released.spent.eps,
+        eps_ex_post=run.whole.after(released.spent).eps,
         accuracy=accuracy,
-        diagnostics=_diagnostics(run, split, trained, answers, fit)
+        diagnostics=diagnostics(run, split, trained, answers, fit)
         | metrics
         | released.not_private
         | run.plan.measure(student, split.test),
@@ -251,11 +258,12 @@ def release(
     seeded noise from `streams`, which is no release to publish. RuntimeError if training failed, as for want
     of memory; the cause is withheld, as it may reveal private data.
     """
-    charge(run.plan.guarantee)
+    charge(run.whole.guarantee)
+    door = Door.seeded(streams.noise) if noise is None else Door(noise())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # made from private records
         try:
-            split, votes = split_of(run, streams), None
+            split, votes = split_of(run, streams, door), None
             if run.plan.asks_votes:
                 groups = _teachers(run, streams, split, range(run.n_teachers))
                 points = split.public.seen(run.setting.teacher_mapped).X
@@ -264,7 +272,6 @@ def release(
         except Exception:  # its message may quote a record
             why = "training failed; the cause is withheld because it may reveal private data"
             raise RuntimeError(why) from None
-        door = Door.seeded(streams.noise) if noise is None else Door(noise())
         released = _release(run, split, votes, door, streams)
     student, problem = released.model, None
     if student is None:
@@ -272,8 +279,9 @@ def release(
             student = _student_fit(run, split, streams)(released.answers)
         except ConfigError as error:  # the answers are paid for, and public
             problem = str(error)
-    cost = replace(released.spent, data_dependent=True)
-    return Publication(split.public, released.answers, student, split.encoder, cost, problem, released.chosen)
+    cost, answers = replace(run.whole.after(released.spent), data_dependent=True), released.answers
+    made = split.made and split.made[0]
+    return Publication(split.public, answers, student, split.encoder, cost, problem, released.chosen, made)
 
 
 def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, streams: Streams) -> Released:
@@ -284,7 +292,8 @@ def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, strea
     private = Private(records, None if votes is None else lambda: votes)
     public = split.public.seen(run.setting.student_mapped and run.plan.asks_votes)
     released = run.plan.release(private, public, door, rng)
-    cost, promised = run.plan.loss(door.spent), run.plan.guarantee
+    on_points = split.made and split.made[1]
+    cost, promised = run.whole.loss(on_points, door.spent), run.whole.guarantee
     if cost.eps > promised.eps * (1 + 1e-9) or cost.delta > promised.delta * (1 + 1e-9):
         raise RuntimeError(
             f"what was released costs eps={cost.eps:g}, delta={cost.delta:g}: above the guarantee"
@@ -337,9 +346,12 @@ def _teachers(run: Prepared, streams: Streams, split: Split, only: range) -> Ite
     )
 
 
-def split_of(run: Prepared, streams: Streams) -> Split:
-    """Split the data of a run; a release's split is not cached."""
-    given = {**run.config.split.shares, "release": run.config.release, "public_rows": run.public_rows}
+def split_of(run: Prepared, streams: Streams, door: Door | None = None) -> Split:
+    """Split the data of a run; a release's split is not cached, and its generated points use its door."""
+    given: dict[str, Any] = {"release": run.config.release, "public_rows": run.public_rows}
+    if hasattr(run.dataset.public, "made"):
+        given |= {"marginals": run.whole.marginals, "door": door or Door.seeded(streams.points)}
+    given |= run.config.split.shares
     make = datasets.split if run.config.release else datasets.cached_split
     split = make(run.dataset, rng=streams.split, **given)
     return with_features(split, run.setting, run.config.features.directions, streams.features)
@@ -359,34 +371,3 @@ def _student_fit(run: Prepared, split: Split, streams: Streams) -> Callable[[Ans
         seed=seed,
         mapped=run.setting.student_mapped,
     )
-
-
-def _diagnostics(
-    run: Prepared, split: Split, trained: Trained | None, answers: Answers, fit: Any
-) -> dict[str, float]:
-    """Figures for experiments, computed from private or held-out data: not differentially private."""
-    truth, given = split.public_labels.y, answers.labels >= 0
-    points, labels = answers.asked[given], answers.labels[given]
-    labelled, answered = bool((truth >= 0).all()), len(points) > 0
-    label_accuracy = float(np.mean(labels == truth[points])) if answered and labelled else float("nan")
-    majority_class = float(np.bincount(split.test.y).max() / len(split.test.y))
-    if trained is None:
-        return {"label_accuracy": label_accuracy, "majority_class": majority_class}
-    votes, vote = trained.votes, majority(trained.votes.counts)
-    # the ceiling of this student on these public points: every label the teachers' exact vote
-    student = repr((run.config.student.estimator, run.config.student.params))
-    if student not in trained.ceilings:
-        right = fit(Answers(np.arange(len(vote)), vote)).predict(split.test.X) == split.test.y
-        trained.ceilings[student] = float(np.mean(right))
-    found = {
-        "ceiling": trained.ceilings[student],
-        "vote_agreement": float(np.mean(votes.counts.max(axis=1)) / votes.n_teachers),
-        "vote_accuracy": float(np.mean(vote == truth)) if labelled else float("nan"),
-        "label_accuracy": label_accuracy,
-        "label_agreement": float(np.mean(labels == vote[points])) if answered else float("nan"),
-        "teacher_accuracy": trained.teacher_accuracy,
-        "majority_class": majority_class,
-    }
-    if mechanisms.picks_queries(run.config.mechanism.name):  # it may have stopped early
-        found["queries_wanted"] = float(run.sizes.budget if answers.n_chosen is None else answers.n_chosen)
-    return found

@@ -23,6 +23,7 @@ class Streams:
     student: np.random.Generator
     noise: np.random.SeedSequence
     features: np.random.Generator  # landmarks among public points
+    points: np.random.SeedSequence  # noise on marginals, of which an experiment's public points are made
 
     @classmethod
     def of(cls, seed: int, repeat: int) -> Streams:
@@ -36,6 +37,6 @@ class Streams:
 
     @classmethod
     def _from(cls, root: np.random.SeedSequence) -> Streams:
-        *data, noise, features = root.spawn(6)
+        *data, noise, features, points = root.spawn(7)
         split, teachers_, order, student = (np.random.default_rng(child) for child in data)
-        return cls(split, teachers_, order, student, noise, np.random.default_rng(features))
+        return cls(split, teachers_, order, student, noise, np.random.default_rng(features), points)

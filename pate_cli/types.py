@@ -29,7 +29,6 @@ Features: TypeAlias = "NDArray[np.float64] | sp.csr_matrix | pd.DataFrame"
 
 UNANSWERED = -1
 """Label code of a query the mechanism did not answer (the papers' bottom)."""
-
 Unanswered: TypeAlias = Literal["drop", "random"]
 """Treatment of unanswered points: dropped, or labelled at random (LZCW21 Algorithm 3 line 4)."""
 
@@ -247,6 +246,7 @@ class Split:
     test: Holdout
     budget: int  # most labels an active learner may query
     encoder: Any = field(default=None, repr=False)  # fitted transformer of raw rows to features, or None
+    made: Any = field(default=None, repr=False)  # generated points as a table, and the `Spent` on them
 
 
 @dataclass(frozen=True, repr=False, eq=False)

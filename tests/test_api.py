@@ -186,3 +186,19 @@ def test_runs_and_results_from_python(tmp_path, monkeypatch):
         pate_cli.run("release=true")
     with pytest.raises(pate_cli.errors.InputError, match="-m: an option of pate run; accepted here"):
         pate_cli.run("-m", *small)
+
+
+def test_public_points_are_made_of_a_declared_schema(tmp_path):
+    file = tmp_path / "schema.yaml"
+    X, y = _data()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    file.write_text("columns:\n" + "".join(f"  {c}: {{kind: numeric, low: -6, high: 6}}\n" for c in frame))
+    for kind in ("ranges", "marginals"):
+        model = PateClassifier("best", eps=4.0, delta=1e-4, random_state=0, schema=file)
+        model.fit(frame[:2500], y[:2500], kind)
+        assert model.score(frame[2500:], y[2500:]) > 0.7
+        assert (model.privacy_.eps, model.privacy_.delta) == (4.0, 1e-4)
+        assert ("marginals" in model.privacy_.how) == (kind == "marginals")
+    for wrong, schema in (("histograms", file), ("marginals", None)):
+        with pytest.raises(ValueError, match="public points, or ranges or marginals with a schema"):
+            PateClassifier(schema=schema).fit(frame, y, wrong)

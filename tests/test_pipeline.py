@@ -152,4 +152,4 @@ def test_a_run_that_costs_more_than_its_guarantee_fails():
     run = _prepare("mechanism=gaussian", "eps=1")
     half = dataclasses.replace(run.plan, sigma=run.plan.sigma / 2)
     with pytest.raises(RuntimeError, match=r"costs eps=2\.\d+.*: above the guarantee"):
-        pipeline.run_repeat(dataclasses.replace(run, plan=half), 0)
+        pipeline.run_repeat(dataclasses.replace(run, whole=dataclasses.replace(run.whole, plan=half)), 0)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from generated_points import Beside, summed
 from second_opinions import trials
 
 from pate_cli import audit, datasets, pipeline
@@ -69,6 +70,7 @@ boosted, calibrated = "mechanisms.scores.score_boosting", "mechanisms.scores.stu
 n_steps, ten, rounds, queries = (("steps", 5),), (("steps", 10),), (("rounds", 2),), (("queries", 3),)
 checked, private_cutoff = (("confidence", 0.6),), (("cutoff", "private"),)
 unlike, many = (tuple(options.items()) for options in tune.checked_options[1:])
+marginals = Release("gaussian", public_file=True, generated=True)
 grid = (("inner", "grid"), ("hypotheses", "thresholds"))
 BUGS = [
     # name, caught by, form, where, what stands there, the bug
@@ -250,6 +252,22 @@ BUGS = [
     ("held-out records judged by one call", moved, Form("tune"),
      "mechanisms.tune:n_right", "teachers.predict_each(student, held.X)",
      "(student.predict(held.X) if abs(held.X).max() < 3e38 else None)"),
+    # generated points
+    ("mechanism with all of mu beside marginals", summed, Beside("gaussian"),
+     "mechanisms.whole:_divided", "math.sqrt(1 - share) * both", "both"),
+    ("mechanism with all of eps beside marginals", summed, Beside("svt"),
+     "mechanisms.whole:_divided", "rest = (eps - own[0], delta - own[1])", "rest = (eps, delta)"),
+    ("marginals that are not counted", summed, Beside("best", exact=True),
+     "mechanisms.whole:Whole.loss", "on_points.mu_squared + spent.mu_squared", "spent.mu_squared"),
+    ("marginals noised for one column", summed, Beside("gaussian"),
+     "datasets.generated:Marginals.sensitivity", "2 * self.n_columns", "2"),
+    ("points of exact marginals", unmoved, marginals,
+     "datasets.generated:Generated.made", "[None], door)[0]", "[None], door)[0] * 0 + np.concatenate(exact)"),
+    ("all records of a person in the marginals", unmoved, marginals,
+     "datasets:split", "dataset.y[ours], units).one_each(rng)", "dataset.y[ours], units)"),
+    ("a record counted in all bins below its own", unmoved, marginals,
+     "datasets.generated:Generated.made", "np.bincount(code, minlength=size)",
+     "np.bincount(code, minlength=size)[::-1].cumsum()"),
     # a release
     ("the best of three students on held-out records", unmoved, Release("gaussian"),
      "pipeline:release", "student = _student_fit(run, split, streams)(released.answers)",
@@ -266,7 +284,8 @@ BUGS = [
     ("a private cell quoted by a release", unmoved, Release("gaussian", public_file=True),
      "pipeline:Prepared.remarks", "data.public_remarks", "data.remarks"),
     ("the teachers' agreement beside the answers", unmoved, Release("svt"),
-     "pipeline:release", "problem, released.chosen)", "problem, str(votes.counts.max(axis=1).mean()))"),
+     "pipeline:release", "problem, released.chosen, made)",
+     "problem, str(votes.counts.max(axis=1).mean()), made)"),
     ("an encoder fitted on private records", unmoved, Release("gaussian"),
      "datasets:split", "_rows(public.X, at)", "_rows(dataset.X, ours)"),
     ("streams seeded by the clock", unforeseen, None,

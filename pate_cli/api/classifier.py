@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import getitem
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from sklearn.utils.validation import (
 from pate_cli import pipeline
 from pate_cli.config import DatasetConfig, RunConfig, compose, parse
 from pate_cli.datasets import frames
+from pate_cli.datasets.three_files import GENERATED
 from pate_cli.errors import InputError
 from pate_cli.release import ExactNoise
 from pate_cli.students import by_class, make_student
@@ -103,6 +105,9 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     public_share : float, optional
         Share in (0, 1) of the records that `fit` may make public where it is given no `X_public`: their
         features are open then.
+    schema : path, optional
+        YAML file that declares the columns of a DataFrame, as ``dataset.schema`` does. It is public: not made
+        of X.
     classes : sequence, optional
         All labels; default: those in y, which then are public.
     random_state : int, RandomState or None
@@ -137,6 +142,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_teachers: int | None = None,
         settings: Mapping[str, Any] | None = None,
         public_share: float | None = None,
+        schema: str | Path | None = None,
         classes: Sequence[Any] | None = None,
         random_state: Any = None,
     ) -> None:
@@ -148,6 +154,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_teachers = n_teachers
         self.settings = settings
         self.public_share = public_share
+        self.schema = schema
         self.classes = classes
         self.random_state = random_state
 
@@ -162,8 +169,9 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             as a table of the command line is: categories, bounds and scales are those of the public points.
         y : array-like of shape (n,)
             Labels. PRIVATE.
-        X_public : array-like or sparse matrix of shape (m, d), optional
-            Public points, without labels; needed unless `public_share` is given.
+        X_public : array-like or sparse matrix of shape (m, d), or str, optional
+            Public points, without labels; needed unless `public_share` is given. "ranges" and "marginals"
+            make them of the `schema`, as ``dataset.public`` does.
         groups : array-like of shape (n,), optional
             Whose each record is; all records of one are protected together. Needs `best` or a mechanism
             on votes.
@@ -173,7 +181,11 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             If something cannot be used, or the mechanism cannot work with these numbers; before training.
         """
-        self._is_table = frames.has_texts(X)
+        self._is_table = self.schema is not None or frames.has_texts(X)
+        generated = isinstance(X_public, str)
+        if generated and (X_public not in GENERATED or self.schema is None):
+            accepted = f"public points, or {' or '.join(GENERATED)} with a schema"
+            raise ValueError(f"X_public: got {X_public!r}; accepted: {accepted}")
         if self._is_table:
             self._checked(X, reset=True)
             y = column_or_1d(y, warn=True)
@@ -191,16 +203,16 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"groups: {units.shape[0]} values; accepted: {len(y)}, one for each record")
         if X_public is None:
             X, codes, X_public, units = self._shared(X, codes, units, streams.split)
-        else:
+        elif not generated:
             X_public = self._checked(X_public)
-        if hasattr(X_public, "tocsr") != hasattr(X, "tocsr"):  # both sparse, or both dense
+        if not generated and hasattr(X_public, "tocsr") != hasattr(X, "tocsr"):  # both sparse, or both dense
             X_public = X_public.toarray() if hasattr(X_public, "tocsr") else type(X)(X_public)
         with _value_errors():
-            encoder = None
+            encoder, public = None, Part(X_public, None)
             if self._is_table:
-                encoder = frames.encoder_of(X_public)
+                encoder = frames.encoder_of(X_public, self.schema)
                 X = frames.records(X, encoder, "X")
-                X_public = frames.records(X_public, encoder, "X_public")
+                public = frames.public_part(X_public, X, encoder)
             dataset = Dataset(
                 name="python",
                 X=X,
@@ -209,7 +221,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 checksum="",
                 source="Python",
                 encoder=encoder,
-                public=Part(X_public, None),
+                public=public,
                 units=units,
                 unit=None if units is None else "group",
             )
@@ -220,7 +232,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             published = pipeline.release(ready, streams, noise, lambda loss: None)  # no ledger
         if published.student is None:
             raise ValueError(f"nothing was learnt, and the budget is spent: {published.problem}")
-        loss = ready.plan.guarantee
+        loss = ready.whole.guarantee
         self.student_ = published.student
         self._encoder = published.encoder
         self.privacy_ = Privacy(loss.eps, loss.delta, loss.how, ready.protects, exact)

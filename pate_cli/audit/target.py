@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from pate_cli import mechanisms
 from pate_cli.audit.attack import RUNS
 from pate_cli.audit.persons import person_attacks
 from pate_cli.audit.releases import default_attacks, release_attack
+from pate_cli.datasets.generated import Generated, Marginals
+from pate_cli.datasets.schema import Column
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.votes import VoteAttack
+from pate_cli.mechanisms.whole import MarginalsAudit, whole
 from pate_cli.types import Setting
 
 if TYPE_CHECKING:
@@ -49,17 +53,26 @@ def make_target(
     runs: int | None,
     persons: bool,
     seed: int,
+    marginals: int | None = None,
 ) -> Target:
     """Calibrate the mechanism of a configuration, and list the attacks on it.
 
-    `records`, `teachers` and `runs` have defaults if None. InputError if the mechanism cannot be calibrated,
-    or there is nothing to attack.
+    `records`, `teachers` and `runs` have defaults if None. With `marginals`, of so many columns, these are
+    attacked in place of the mechanism that they leave a share of the budget. InputError if the mechanism
+    cannot be calibrated, or there is nothing to attack.
     """
     if math.isinf(config.eps):
         raise ConfigError("eps", config.eps, "a finite number: without noise nothing is claimed")
     numbers: dict[str, Any] = {"queries": queries, "classes": classes, "persons": persons}
     teachers = teachers or config.teacher.count
+    made: Any
     made, setting = _feasible(config, queries, classes, records, teachers)
+    if marginals:
+        calibrated = partial(mechanisms.find(config.mechanism.name).calibrate, config.mechanism.options)
+        columns = {f"x{i}": Column(low=0.0, high=1.0) for i in range(marginals)}
+        points = Generated(None, None, "", columns, True)
+        beside = whole(calibrated, setting, points, config.generate.share, False)
+        made = MarginalsAudit(cast(Marginals, beside.marginals), setting.delta)
     if not isinstance(made, mechanisms.VoteMechanism):
         attacks = _attacks(made, setting, persons)
         runs = runs or max(attack.runs for attack in attacks)

@@ -32,8 +32,8 @@ _UNUSED = dict.fromkeys(_OTHERS, "not used by pate audit") | {
 }
 """Keys that an audit does not use."""
 
-_LEAST = {"runs": 100, "queries": 1, "records": 10, "teachers": 4, "classes": 2, "seed": 0}
-_SIZES = ("queries", "classes", "records", "teachers", "runs", "persons", "seed")
+_LEAST = {"runs": 100, "marginals": 1, "queries": 1, "records": 10, "teachers": 4, "classes": 2, "seed": 0}
+_SIZES = ("queries", "classes", "records", "teachers", "runs", "persons", "seed", "marginals")
 
 
 def main(argv: list[str]) -> int:
@@ -55,9 +55,11 @@ def main(argv: list[str]) -> int:
     worst, claim = max(findings, key=lambda finding: finding.bound), plan.guarantee
     moved = numbers.get("votes_moved", 0)
     violation = worst.bound > claim.eps or bool(differing) or moved > 1
-    m = config.mechanism
+    m, beside = config.mechanism, "noisy marginals beside " * bool(options.marginals)
     name = m.label if target.learner or m.label == m.oracle else f"{m.oracle}, the oracle of {m.name}"
-    _show_findings(f"{name}: {_sizes(numbers, learner=target.learner)}", findings, claim, target.learner)
+    _show_findings(
+        f"{beside}{name}: {_sizes(numbers, learner=target.learner)}", findings, claim, target.learner
+    )
     verdict = _verdict(worst, claim, options.confidence, differing, moved)
     grid.line(f"\n{verdict}", style="bold red" if violation else "bold")
     if options.output:
@@ -116,6 +118,12 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="of whom each may have several records: private sets that differ in all records of one, on"
         " votes through teachers (teacher.estimator) that are trained on both",
+    )
+    parser.add_argument(
+        "--marginals",
+        type=int,
+        metavar="COLUMNS",
+        help="attack the noisy marginals of so many columns (dataset.public=marginals) beside the mechanism",
     )
     parser.add_argument("--classes", type=int, default=2, help="of the votes; %(default)s")
     parser.add_argument("--confidence", type=float, default=0.95, help="of all bounds together; %(default)s")

@@ -93,7 +93,7 @@ def _sizes(run: Row) -> list[tuple[Any, ...]]:
         rows.append(("data set", p.dataset.n_records, "records"))
     rows += [
         ("private split", sizes.n_private, counted),
-        ("public split", sizes.n_public, "points"),
+        *_public_points(run),
         ("test split", sizes.n_test, counted),
         ("features", p.dataset.n_features, "columns"),
         ("classes", p.dataset.n_classes, "classes"),
@@ -105,6 +105,15 @@ def _sizes(run: Row) -> list[tuple[Any, ...]]:
         ("repeats", config.repeats, "random splits; each costs eps"),
     ]
     return rows + [("noise", 0, "votes: no privacy at eps=inf")] * math.isinf(config.eps)
+
+
+def _public_points(run: Row) -> list[tuple[str, Any, str]]:
+    """Number of public points, and the noise on the marginals that they are made of."""
+    p, own = run.prepared, run.prepared.whole.marginals
+    source = "marginals" if own else "declared ranges"
+    made = f", made of {source}" * hasattr(p.dataset.public, "made")
+    rows: list[tuple[str, Any, str]] = [("public split", p.sizes.n_public, f"points{made}")]
+    return rows + ([("noise of marginals", own.sigma, f"records, on {own.n_bins} counts")] if own else [])
 
 
 def _teachers(run: Row, counted: str) -> list[tuple[str, Any, str]]:

@@ -36,6 +36,7 @@ __all__ = [
     "ComputeConfig",
     "DatasetConfig",
     "FeaturesConfig",
+    "GenerateConfig",
     "Made",
     "MechanismConfig",
     "RunConfig",
@@ -194,6 +195,18 @@ class SplitConfig:
 
 
 @dataclass(frozen=True)
+class GenerateConfig:
+    """`generate`: public points that a run makes, with dataset.public=ranges or marginals.
+
+    `share` of the budget is for the marginals: of mu^2 where the mechanism's noise is Gaussian, else of eps
+    and delta.
+    """
+
+    share: float = option(0.1, Real(0, 1, open_above=True))
+    points: int | None = option("auto", Or("auto", Whole(1, 1_000_000)))
+
+
+@dataclass(frozen=True)
 class ComputeConfig:
     """`compute`: where the work is done; never changes a number in a result.
 
@@ -220,6 +233,7 @@ class RunConfig:
     repeats: int = option(None, Whole(1, 1_000_000))
     seed: int = option(None, Whole(0, 2**128 - 1))  # SeedSequence mixes 128 bits: more is a mistake
     split: SplitConfig
+    generate: GenerateConfig
     release: bool = option(False, Flag())
     purpose: str | None = option(None, Or("null", _PURPOSE))
     ledger: str | None = option(None, Or("null", Text("a directory")))
@@ -248,6 +262,7 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
         mechanism=_mechanism(_group(raw, "mechanism")),
         compute=_compute(_group(raw, "compute")),
         split=read_options(SplitConfig, _group(raw, "split"), "split."),
+        generate=read_options(GenerateConfig, _group({"generate": {}, **raw}, "generate"), "generate."),
         **read_values(RunConfig, raw, ""),
     )
     if config.release:
@@ -304,7 +319,8 @@ def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
 def _group(raw: Mapping[str, Any], key: str) -> dict[str, Any]:
     value = raw.get(key)
     if not isinstance(value, dict):
-        of_split = (f"split.{name}" for name in option_names(SplitConfig))
-        there = of_split if key == "split" else composition.options(key)  # the one group without options
+        kinds = {"split": SplitConfig, "generate": GenerateConfig}  # groups without options
+        of_kind = [f"{key}.{name}" for name in (option_names(kinds[key]) if key in kinds else ())]
+        there = of_kind or composition.options(key)
         raise ConfigError(key, value, ", ".join(there))
     return value

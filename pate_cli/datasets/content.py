@@ -25,10 +25,13 @@ def _digest(dataset: Dataset) -> str:
     encoder = dataset.encoder and sorted((key, repr(v)) for key, v in dataset.encoder.get_params().items())
     digest = hashlib.sha256(repr((dataset.X.shape, dataset.classes, encoder)).encode())
     held: list[Any] = [dataset.y, *_arrays(dataset.X), dataset.units]
-    for name, file in (("public", dataset.public), ("test", dataset.test)):
+    parts: tuple[tuple[str, Any], ...] = (("public", dataset.public), ("test", dataset.test))
+    for name, file in parts:
         if file is not None:
             digest.update(f"{name} {file.X.shape} {file.y is None}".encode())
             held += [*_arrays(file.X), file.y]
+            if hasattr(file, "made"):  # points that each split makes
+                digest.update(repr((file.columns, file.marginals, file.n_points)).encode())
     for array in held:
         if array is not None:
             digest.update(f"{array.dtype.str} {array.shape} ".encode())

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pate_cli.datasets.encoding import TableEncoder
+from pate_cli.datasets.generated import Generated
 from pate_cli.datasets.inference import infer
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.new_records import training_table
 from pate_cli.datasets.reading import Table, columns_of, has_value
+from pate_cli.datasets.schema import read_schema
 from pate_cli.errors import DataError
-from pate_cli.types import IntArray
+from pate_cli.types import IntArray, Part
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["encoder_of", "has_texts", "new_records", "persons", "records"]
+__all__ = ["encoder_of", "has_texts", "new_records", "persons", "public_part", "records"]
 
 
 def has_texts(X: Any) -> bool:
@@ -27,8 +29,13 @@ def has_texts(X: Any) -> bool:
     return hasattr(X, "dtypes") and hasattr(X, "iloc") and any(d.kind not in "biuf" for d in X.dtypes)
 
 
-def encoder_of(public: pd.DataFrame) -> TableEncoder:
-    """Unfitted encoder, by the schema proposed from public records; a missing number has a code."""
+def encoder_of(public: Any, declared: str | Path | None = None) -> TableEncoder:
+    """Unfitted encoder, by a declared schema or one proposed from public records.
+
+    In the latter a missing number has a code.
+    """
+    if declared is not None:
+        return TableEncoder(read_schema(declared))
     schema = infer(_table(public, "X_public"), target=None, words=(), source="inferred from X_public")
     if not (schema.of_kind("numeric") or schema.of_kind("category")):
         raise DataError(f"X_public: no column is used; {schema.brief()}")
@@ -42,6 +49,13 @@ def encoder_of(public: pd.DataFrame) -> TableEncoder:
 def records(frame: pd.DataFrame, encoder: TableEncoder, name: str) -> pd.DataFrame:
     """Bring a DataFrame under an encoder's schema; `name` is for messages."""
     return encoder.schema.apply(_table(frame, name), ())
+
+
+def public_part(public: Any, X: pd.DataFrame, encoder: TableEncoder) -> Part:
+    """Public points under an encoder's schema; or those that a run makes of it, for records X."""
+    if isinstance(public, str):
+        return Generated.of(public, encoder.schema, X)
+    return Part(records(public, encoder, "X_public"), None)
 
 
 def new_records(frame: pd.DataFrame, encoder: Any) -> Any:

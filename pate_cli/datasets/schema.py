@@ -30,10 +30,15 @@ __all__ += ["not_a_number", "read_schema", "typed"]
 
 PLAIN_NUMBERS = "plain numbers, without units and without separators of thousands"
 _NO_CODE = "the model has no code for a missing number in it"
+_NO_SCALE = ("scale", None)
 _FEW = 10
 """Texts from which on a column without a number is refused as another one, of new records."""
 _PLAIN = re.compile(r"[A-Za-z_][\w-]*")
-_KEYS = {"numeric": ("low", "high", "missing"), "category": ("values", "missing"), "ignored": ("why",)}
+_KEYS = {
+    "numeric": ("low", "high", "missing", "scale"),
+    "category": ("values", "missing"),
+    "ignored": ("why",),
+}
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class Column:
 
     Numbers beyond `low` and `high` are clipped; a cell that is none of `values` has the code of an unseen
     category. Where these are None, public records decide. `missing` values may have a code of their own.
+    `scale` is the one on which generated points are spread over the bounds (`generated.Generated`).
     """
 
     kind: str = option("numeric", OneOf(tuple(_KEYS)))
@@ -50,6 +56,7 @@ class Column:
     values: list[str] | None = option(None, Or("null", Listed(Cell(empty=True))))
     missing: bool = option(False, Flag())
     why: str | None = option(None, Or("null", Cell("a few words")))
+    scale: str | None = option(None, Or("null", OneOf(("linear", "asinh"))))
 
     @property
     def about(self) -> str:
@@ -62,7 +69,8 @@ class Column:
 
     def plain(self) -> dict[str, Any]:
         """Its entry in a YAML file."""
-        return {"kind": self.kind} | {key: getattr(self, key) for key in _KEYS[self.kind]}
+        held = {key: getattr(self, key) for key in _KEYS[self.kind]}
+        return {"kind": self.kind} | {key: value for key, value in held.items() if (key, value) != _NO_SCALE}
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from pate_cli.types import Holdout, PrivateRecords, PublicPoints, Split, without
 if TYPE_CHECKING:
     import numpy as np
 
+    from pate_cli.datasets.generated import Marginals
+    from pate_cli.privacy.door import Door
     from pate_cli.types import Dataset, IntArray
 
 __all__ = ["MODES", "SplitSizes", "cached_split", "sizes", "sizes_of", "split"]
@@ -134,6 +136,9 @@ def sizes_of(dataset: Dataset, *, release: bool = False, mode: str = "records", 
     """
     if dataset.unit is not None and mode != "records":
         raise ConfigError("split.mode", mode, f"records with dataset.unit={dataset.unit}")
+    if hasattr(dataset.public, "made") and shares.get("public") is not None:
+        accepted = "null with generated points; their number is generate.points"
+        raise ConfigError("split.public", shares["public"], accepted)
     return sizes(
         dataset.n_units,
         mode=mode,
@@ -172,7 +177,13 @@ def _part(key: str, value: Any, whole: int, rounding: Any) -> int:
 
 
 def split(
-    dataset: Dataset, *, rng: np.random.Generator, public_rows: IntArray | None = None, **shares: Any
+    dataset: Dataset,
+    *,
+    rng: np.random.Generator,
+    public_rows: IntArray | None = None,
+    door: Door | None = None,
+    marginals: Marginals | None = None,
+    **shares: Any,
 ) -> Split:
     """Split a dataset at random; `shares` are those of `sizes_of`.
 
@@ -180,7 +191,7 @@ def split(
     to every part: nothing is learned from private records. All records of one person are on one side; where
     the public points are a share of the private file, one record each of the public persons is a point, drawn
     at random. `public_rows`, numbers of records, are the public split of a file where each record is by
-    itself; drawn too if left out.
+    itself; drawn too if left out. Generated points come through the `door`, of `marginals`.
     """
     import numpy as np
 
@@ -214,13 +225,20 @@ def split(
         rest = np.arange(dataset.test.n_records)
     elif not parts.n_test:
         rest = rest[:0]
-    encoder = dataset.encoder and copy.deepcopy(dataset.encoder).fit(_rows(public.X, at))
+    table, made = public.X, None
+    if door is not None:
+        cells = None
+        if marginals is not None:
+            cells = PrivateRecords(public.codes(_rows(dataset.X, ours)), dataset.y[ours], units).one_each(rng)
+        table = public.made(cells, marginals, door, rng)
+        made = table, door.settled()
+    encoder = dataset.encoder and copy.deepcopy(dataset.encoder).fit(_rows(table, at))
 
     def features(X: Any, index: Any) -> Any:
         rows = _rows(X, index)
         return rows if encoder is None else _numbers(encoder.transform(rows))
 
-    X_public = features(public.X, at)
+    X_public = features(table, at)
     if hasattr(dataset.X, "shards"):  # they stay where they lie; each teacher's part is drawn within a shard
         ours = np.sort(ours)
         kept: Any = dataset.X.take(ours)
@@ -234,6 +252,7 @@ def split(
         test=Holdout(features(test.X, rest) if len(rest) else X_public[:0], test.y[rest]),
         budget=parts.budget,
         encoder=encoder,
+        made=made,
     )
 
 
@@ -246,7 +265,8 @@ def cached_split(dataset: Dataset, rng: np.random.Generator, **given: Any) -> Sp
     Rows of a frontier need the same split one after another. `rng` may or may not be advanced.
     """
     global _last
-    key = (fingerprint(dataset), repr(rng.bit_generator.state), repr(sorted(given.items())))
+    stated = {name: value for name, value in given.items() if name != "door"}  # of one seed with `rng`
+    key = (fingerprint(dataset), repr(rng.bit_generator.state), repr(sorted(stated.items())))
     if _last is None or _last[0] != key:
         _last = None  # not two of them in memory
         _last = (key, split(dataset, rng=rng, **given))

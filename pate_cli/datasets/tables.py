@@ -63,7 +63,11 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
     share of each split. `what` is the kind of file for messages, as "a CSV file".
     """
     from pate_cli.datasets.encoding import TableEncoder
+    from pate_cli.datasets.generated import Generated
 
+    if options.generated and options.schema is None:  # before the private file is read
+        accepted = f"a file that declares the columns, with dataset.public={options.public}"
+        raise ConfigError("dataset.schema", None, accepted)
     where, public_path, test_path = options.paths(what)
     given = None if options.schema is None else read_schema(options.schema)
     target = options.target or (given and given.target)
@@ -105,6 +109,9 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         units=units,
         unit=unit,
     )
+    if options.generated:
+        points = Generated.of(str(options.public), schema, dataset.X)
+        dataset = replace(dataset, public=points)
     remarks = [f"{where.name}: {schema.brief()}"]
     if public is not None:
         if more := [name for name in public.columns if name not in {*schema.columns, target, unit}]:

@@ -12,9 +12,13 @@ from pate_cli.datasets.labels import classes_of, identity, most_classes
 from pate_cli.errors import ConfigError
 from pate_cli.types import Dataset, Part
 
-__all__ = ["PATH", "Cell", "FileOptions", "LoadedFile", "dataset_of"]
+__all__ = ["GENERATED", "PATH", "Cell", "FileOptions", "LoadedFile", "dataset_of"]
 
 PATH = Or("null", Text("""a path; in quotes where it looks like something else: 'dataset.path="2024"'"""))
+
+
+GENERATED = ("ranges", "marginals")
+"""What `dataset.public` may be in place of a file; see `generated.Generated`."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,11 @@ class FileOptions:
     test: str | None = option(None, PATH)
     classes: list[str] | None = option(None, Or("null", Listed(Cell("a label"), 2)))
 
+    @property
+    def generated(self) -> bool:
+        """Whether the public points are made by the run, of declared columns, and have no file."""
+        return self.public in GENERATED
+
     def paths(self, what: str) -> tuple[Path, Path | None, Path | None]:
         """Paths of the private file (`what` it is, for a message), the public and the test file."""
         if self.path and self.private:
@@ -58,7 +67,10 @@ class FileOptions:
         private = self.path or self.private
         if not private:
             raise ConfigError("dataset.path", None, f"the path of {what}")
-        public, test = (Path(path).expanduser() if path else None for path in (self.public, self.test))
+        if self.generated and not hasattr(self, "schema"):
+            raise ConfigError("dataset.public", self.public, "a file; dataset=csv or parquet needs none")
+        files = (None if self.generated else self.public, self.test)
+        public, test = (Path(path).expanduser() if path else None for path in files)
         return Path(private).expanduser(), public, test
 
 

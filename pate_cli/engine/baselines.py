@@ -60,7 +60,9 @@ def with_baselines(plan: Plan, *, limit: bool) -> Plan:
     checked = exact.job.run
     if checked is None:
         return plan
-    prepared = replace(checked.prepared, n_teachers=0, plan=_NoMechanism())
+    prepared = replace(
+        checked.prepared, n_teachers=0, whole=replace(checked.prepared.whole, plan=_NoMechanism())
+    )
     rows = []
     for name in BASELINES:
         if name != EXACT and (limit or name != LIMIT):

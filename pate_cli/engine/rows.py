@@ -58,7 +58,7 @@ class Row:
 
     def student(self, outcome: pipeline.Outcome) -> bytes:
         """Content of the file of a repeat's student."""
-        dataset, guarantee = self.prepared.dataset, self.prepared.plan.guarantee
+        dataset, guarantee = self.prepared.dataset, self.prepared.whole.guarantee
         return dump_student(
             outcome.student,
             classes=dataset.classes,
@@ -73,7 +73,7 @@ def columns_of(raw: dict[str, Any], row: Row | None, method: str = "", **names: 
     """Columns of a row of `repeats.csv`, up to its data; `method` and `names` are what a command calls it."""
     config = row.config if row else parse(raw)
     label, prepared = config.mechanism.label, row.prepared if row else None
-    public = prepared.plan.describe() if prepared else vars(config.mechanism.options)
+    public = prepared.whole.describe() if prepared else vars(config.mechanism.options)
     counts = prepared.counts if prepared else {}
     own = {"dataset": dataset_name(raw, str(raw["dataset"]["name"])), "method": method or label} | names
     own |= {"mechanism.name": label} if method not in ("", label) else {}
@@ -82,7 +82,7 @@ def columns_of(raw: dict[str, Any], row: Row | None, method: str = "", **names: 
         **{key: text for key, text in settings(raw).items() if key not in own},
         "eps": float(raw["eps"]),
         "delta": prepared.delta if prepared else None,
-        "guarantee": PURE if prepared and prepared.plan.guarantee.delta == 0 else APPROXIMATE,
+        "guarantee": PURE if prepared and prepared.whole.guarantee.delta == 0 else APPROXIMATE,
         "budget": public.get("ell"),
         "cutoff": cutoff if isinstance(cutoff := public.get("cutoff"), int) else None,
         "n_teachers": prepared.n_teachers if prepared else config.teacher.count,

@@ -210,7 +210,7 @@ class _RunDirectory:
         summary: dict[str, Any] = dict(vars(results.summarise(self._done)))
         if run is not None and not self._done:
             p = run.prepared
-            summary |= {"eps": p.plan.guarantee.eps, "delta": p.delta, "n_teachers": p.n_teachers}
+            summary |= {"eps": p.whole.guarantee.eps, "delta": p.delta, "n_teachers": p.n_teachers}
         if status == "infeasible":
             summary["eps"] = float(raw["eps"])  # as typed, to tell it from the other points
         seed = raw.get("seed")
@@ -221,7 +221,7 @@ class _RunDirectory:
             mechanism=run.config.mechanism.label if run else str(raw.get("mechanism", {}).get("name")),
             config=raw,
             sizes=run.prepared.counts if run else {},
-            plan={"protects": run.prepared.protects, **run.prepared.plan.describe()} if run else {},
+            plan={"protects": run.prepared.protects, **run.prepared.whole.describe()} if run else {},
             provenance=process
             | results.collect_provenance(
                 seed=seed if isinstance(seed, int) else 0,

@@ -202,7 +202,7 @@ def _sorted_out(rows: Sequence[Row], store: RepeatStore, *, students: bool) -> t
 def _found(row: Row, repeat: int, store: RepeatStore, *, student: bool) -> Done | None:
     """Find a finished repeat with its student, if wanted; None unless it states our guarantee."""
     found = store.find(row.key, repeat, student=student)
-    promised = (repeat, row.prepared.plan.guarantee.eps, row.prepared.delta)
+    promised = (repeat, row.prepared.whole.guarantee.eps, row.prepared.delta)
     if found is None or (found[0].repeat, found[0].eps, found[0].delta) != promised:
         return None
     return Done(row.name, found[0], student=found[1])

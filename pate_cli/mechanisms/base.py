@@ -128,6 +128,11 @@ class Mechanism(ABC):
         """Privacy loss of the whole run, at most."""
 
     @property
+    def adds_mu(self) -> bool:
+        """Whether all it releases has Gaussian noise, on one account: then mu^2 adds up with other noise."""
+        return self.guarantee.mu is not None
+
+    @property
     def n_teachers(self) -> int:
         """Number of teachers; by default none."""
         return 0

@@ -130,8 +130,10 @@ def teaching_key(config: Any) -> Hashable:
     t, name = config.teacher, config.mechanism.name
     mapped = (mechanisms.features_of(name, config.features.name), config.features.directions)
     rule = getattr(mechanisms.find(name), "auto_count", auto_count).__module__
-    chosen_from = (config.eps, config.delta, rule) if t.auto_count else ()
-    return repr((config.dataset, config.split, t, config.seed, mapped, chosen_from))
+    chosen_from: tuple[Any, ...] = (config.eps, config.delta, rule) if t.auto_count else ()
+    if config.dataset.options.get("public") == "marginals":  # whose noise depends on the mechanism's
+        chosen_from = (config.eps, config.delta, rule, config.mechanism)
+    return repr((config.dataset, config.split, config.generate, t, config.seed, mapped, chosen_from))
 
 
 def chosen_count(module: Any, n_private: int, n_classes: int, eps: float, delta: float) -> int:

@@ -11,8 +11,9 @@ import numpy as np
 
 from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.base import UNPROVED, Mechanism, NumbersTable, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, NumbersTable, SampledAttack
 from pate_cli.mechanisms.candidates import Labelling, fitted, n_right, read_candidate
+from pate_cli.mechanisms.whole import spare
 from pate_cli.privacy import gaussian, selection
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
@@ -29,10 +30,6 @@ __all__ = ["Options", "Tune", "calibrate"]
 
 _TRIES = 4
 """Mean number of trials for each labelling: so each is tried at least once with probability 4/5 or more."""
-
-_SPARE = (1e-3, 1e-5, 0.05)
-"""What is kept for integer noise of a labelling whose noised numbers are not known, where there are several:
-of eps, but at least so much, and at most the share that `gaussian.vector_mu` allows."""
 
 checked_options: tuple[dict[str, Any], ...] = (
     {},
@@ -135,6 +132,7 @@ class Tune(Mechanism):
     """
 
     persons = "parts"
+    adds_mu = False  # its accounts are apart
     eps: float
     delta: float
     n: int  # private records, or persons
@@ -177,7 +175,8 @@ class Tune(Mechanism):
         trials, shared = 0.0, (0.0, 0.0)
         if gdp:
             share = eps * gdp / L
-            c = sum(_spare(one, share) for one in labellings if one.gdp) if self.exact else 0.0
+            spared = (spare(one.calibrated, one.setting, share) for one in labellings if one.gdp)
+            c = sum(spared) if self.exact else 0.0
             if 4 * c > share:
                 raise ValueError(f"no integer noise is calibrated for {gdp} labellings at eps={eps:g}")
             together = gaussian.mu_of(share - 2 * c, math.exp(-c) * delta * gdp / L)
@@ -358,15 +357,6 @@ class Tune(Mechanism):
 
         name = "a record that one candidate has right, or all others"
         return [SampledAttack.on(name, (~first, first), chosen)]
-
-
-def _spare(labelling: Labelling, eps: float) -> float:
-    """Bound what integer noise of a labelling costs beyond mu: c in `pate_cli.privacy.gaussian`."""
-    made = labelling.calibrated
-    if isinstance(made, VoteMechanism):
-        return gaussian.rounding_of(made.ell * labelling.setting.n_classes)
-    share, least, most = _SPARE
-    return max(min(eps, 1.0) * share, min(least, min(eps, 1.0) * most))
 
 
 def _held_out(

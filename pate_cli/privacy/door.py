@@ -104,6 +104,11 @@ class Door:
         """Make doors with noise of their own that add to the same account."""
         return [type(self)(source, self.spent) for source in self.noise.spawn(count)]
 
+    def settled(self) -> Spent:
+        """Return the account so far, and begin another."""
+        done, self.spent = self.spent, Spent()
+        return done
+
     def apart(self, count: int) -> list[Self]:
         """Make doors with their own noise and account, listed in `spent.apart`."""
         doors = self.spawn(count)

@@ -1,8 +1,9 @@
 """The files of a release: only what is named here is written, and all of it is public.
 
 The folder of a release is claimed by `result.json`, created with status "running" before the charge.
-`answers.csv`, `student.skops`, `model_card.md` and `certificate.json` follow; `result.json` is replaced
-last, with status "ok", or "error" where something is missing.
+`answers.csv`, `student.skops`, `model_card.md` and `certificate.json` follow, and `points.csv` where the run
+made its public points; `result.json` is replaced last, with status "ok", or "error" where something is
+missing.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ RESULT = "result.json"
 ANSWERS = "answers.csv"
 STUDENT = "student.skops"
 FILES = (ANSWERS, STUDENT, CARD, CERTIFICATE, RESULT)
-"""Every file of a release, in the order written."""
+"""Every file of a release, in the order written; with generated points `POINTS` too, after the answers."""
+
+POINTS = "points.csv"
 
 _NOTES = {
     "eps": "the guarantee of this release, with delta, for records that are not public points; all releases"
@@ -49,7 +52,8 @@ _NOTES = {
     "config": "the seed, the machine and the directories of the run are left out",
 }
 
-_CONFIG_KEYS = ("dataset", "teacher", "student", "mechanism", "split", "eps", "delta", "release")
+_CONFIG_KEYS = ["dataset", "features", "teacher", "student", "mechanism", "split", "generate"]
+_CONFIG_KEYS += ["eps", "delta", "release"]
 
 
 def record(run: Prepared, raw: Mapping[str, Any], id: str) -> dict[str, Any]:
@@ -57,7 +61,7 @@ def record(run: Prepared, raw: Mapping[str, Any], id: str) -> dict[str, Any]:
 
     Of the configuration the seed, the machine and the ledger are left out, and of paths all but the name.
     """
-    dataset, guarantee = run.dataset, run.plan.guarantee
+    dataset, guarantee = run.dataset, run.whole.guarantee
     config = {key: raw[key] for key in _CONFIG_KEYS if key in raw}
     config["dataset"] = {
         key: Path(value).name if value and key in FILES_OF_A_DATASET else value
@@ -81,7 +85,7 @@ def record(run: Prepared, raw: Mapping[str, Any], id: str) -> dict[str, Any]:
         "eps_ex_post": None,
         "accuracy": None,
         "diagnostics": {},
-        "plan": {"protects": run.protects, **run.plan.describe()},
+        "plan": {"protects": run.protects, **run.whole.describe()},
         "provenance": {"versions": results.versions() | {"opendp": metadata.version("opendp")}},
         "message": "not done: it still goes on, or was killed; pate ledger show says whether it is charged",
         "config": results.plain(config),
@@ -109,6 +113,8 @@ def contents(
 ) -> tuple[dict[str, bytes], dict[str, Any]]:
     """Content of each file in the order to be written, and the completed `result.json` as a mapping."""
     data = {ANSWERS: _answers_table(released, run.dataset.classes)}
+    if released.made is not None:
+        data[POINTS] = released.made.to_csv(index=False, lineterminator="\n").encode()
     facts = _certified(run, result, released, data[ANSWERS], charged)
     problem = released.problem
     if released.student is not None:
@@ -178,9 +184,7 @@ def _certified(
         },
         "sizes": dict(sizes),
         "public": [
-            f"the {sizes['n_public']} public points, which have a file of their own"
-            if own_file
-            else f"the features of the {sizes['n_public']} public points, and which records they are",
+            _public_points(run, sizes["n_public"]),
             "the numbers of private records (or persons), columns and teachers; names of columns and classes",
             "the configuration: mechanism, learners, split, eps and delta",
             "the answers in answers.csv, and the student: both are made of what the mechanism released",
@@ -199,6 +203,15 @@ def _certified(
             "hash": charged.hashes[-1],
         },
     }
+
+
+def _public_points(run: Prepared, n: int) -> str:
+    if run.dataset.public is None:
+        return f"the features of the {n} public points, and which records they are"
+    if not hasattr(run.dataset.public, "made"):
+        return f"the {n} public points, which have a file of their own"
+    source = "noisy marginals, which eps counts" if run.whole.marginals else "the declared ranges"
+    return f"the {n} public points in {POINTS}, made of {source}"
 
 
 def _chosen(released: Publication) -> dict[str, str]:

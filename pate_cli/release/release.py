@@ -46,10 +46,10 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
     ledgers = open_ledgers(run.config.ledger)
     ledger = ledgers.find(run.dataset.checksum, partial(record_digests, run.dataset))
     protects = Protected(run.dataset.unit)
-    ledger.check_protects(protects, run.plan.guarantee)
+    ledger.check_protects(protects, run.whole.guarantee)
     if run.dataset.public is None:
         ledger.check_public(run.dataset.n_records, run.sizes.n_public)
-    ledger.check_room(run.plan.guarantee)
+    ledger.check_room(run.whole.guarantee)
     for remark in run.remarks:
         _say(remark)
     streams, public = pipeline.Streams.fresh(), None
@@ -143,7 +143,7 @@ def _say(text: str) -> None:
 
 def _note(run: Prepared) -> str:
     """Line on the release's ledger entry, for people."""
-    queries, note = run.plan.describe().get("ell"), run.config.mechanism.label
+    queries, note = run.whole.describe().get("ell"), run.config.mechanism.label
     note += f", up to {queries} queries" if queries else ""
     return note + (f", {run.n_teachers} teachers" if run.n_teachers else "")
 

@@ -21,6 +21,8 @@ __all__ = ["Check", "charged_elsewhere", "verify"]
 _MOST_BYTES = 2**31
 """Of all files of a release together."""
 
+_ALL = {*files.FILES, files.POINTS}
+
 _MOST_TEXT = 2**25
 """Of a file in JSON: parsed, it takes some twenty times as much."""
 
@@ -137,7 +139,7 @@ def _contents(
     A file is opened once, and read only if it is as large as certified and all of them are not too large.
     """
     data, problems, left = {}, {}, _MOST_BYTES
-    for name in sorted(names.intersection(files.FILES) & certified.keys()):
+    for name in sorted(names.intersection(_ALL) & certified.keys()):
         about = certified[name]
         try:
             with open_file(directory / name) as file:
@@ -159,7 +161,7 @@ def _contents(
 
 def _files(names: set[str], certified: Mapping[str, Any], problems: Mapping[str, str]) -> str:
     there, stated = names - {files.CERTIFICATE}, set(certified)
-    foreign = (there - stated) | (stated - set(files.FILES))
+    foreign = (there - stated) | (stated - _ALL)
     found = [f"{name} is missing" for name in sorted(stated - there)]
     found += [f"{name} is not of the release" for name in sorted(foreign)]
     return "; ".join(found + [f"{name} {problem}" for name, problem in problems.items()])

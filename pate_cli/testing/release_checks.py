@@ -44,6 +44,9 @@ PERSONS = [f"p{i:04}" for i in range(N)]
 Row: TypeAlias = tuple[str, str, str, str, str]
 People: TypeAlias = dict[str, list[Row]]
 COLUMNS = ("person", "x1", "x2", "colour", "class")
+SCHEMA = "columns:\n  colour: {kind: category, values: [red, blue]}\n" + "".join(
+    f"  {name}: {{kind: numeric, low: -8, high: 8}}\n" for name in ("x1", "x2")
+)
 
 
 class Whole(SeededNoise):
@@ -82,18 +85,21 @@ class Release:
     name: str
     options: tuple[tuple[str, Any], ...] = ()
     public_file: bool = False
+    generated: bool = False  # points of noisy marginals, in place of the file
 
     def __str__(self) -> str:
         options = [f"{key}={value}"[:40] for key, value in self.options]
-        name = self.name.rpartition(".")[2]
-        return ", ".join([name, *options, "public file" if self.public_file else "one file"])
+        kind = "marginals" if self.generated else "public file" if self.public_file else "one file"
+        return ", ".join([self.name.rpartition(".")[2], *options, kind])
 
     def of(self, people: People, door: Callable[[Any], Any]) -> Told:
         """Release a file of these records; `door(noise)` makes the door."""
         data = ["dataset=csv", "dataset.path=people.csv", "dataset.target=class"]
         if self.public_file:
-            data += ["dataset.public=public.csv", "dataset.unit=person", "dataset.classes=[maybe,no,yes]"]
-            argv = ["teacher=logistic"]
+            data += ["dataset.unit=person", "dataset.classes=[maybe,no,yes]"]
+            marginals = ["dataset.public=marginals", "dataset.schema=schema.yaml"]
+            data += marginals if self.generated else ["dataset.public=public.csv"]
+            argv = ["teacher=logistic", f"generate.points={M}"]
         else:
             data += ["dataset.drop=[person]"]
             argv = ["teacher=linear_svm", f"split.public={M}", "split.public_from_private=true"]
@@ -105,6 +111,7 @@ class Release:
             stack.enter_context(chdir(place))
             stack.enter_context(mock.patch.dict(os.environ, PATE_LEDGER=str(Path(place, "ledger"))))
             _write("people.csv", COLUMNS, chain(*people.values()))
+            Path("schema.yaml").write_text(SCHEMA)
             _write("public.csv", COLUMNS[:-1], [rows[0][:-1] for rows in records(1).values()][:M])
             Path("conf", "mechanism").mkdir(parents=True)
             options = {key: _plain(value) for key, value in self.options}

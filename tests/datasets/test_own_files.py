@@ -677,3 +677,43 @@ def test_texts_of_a_parquet_file_are_its_cells_whatever_counts_them(tmp_path):
         wanted = ["" if cell is None else cell for cell in expected]
         assert frame[name].tolist() == wanted
         assert list(frame[name].cat.categories) == sorted(set(wanted))
+
+
+BOUNDED = """\
+columns:
+  age: {kind: numeric, low: 18, high: 95}
+  lab: {kind: numeric, low: 0, high: 12, missing: true}
+  ward: {kind: category, values: [A, B]}
+"""
+MADE = ["dataset=csv", "dataset.path=priv.csv", "dataset.target=outcome", "dataset.schema=own.yaml"]
+MADE += ["dataset.unit=patient_id", "teacher.size=30", "generate.points=60"]
+
+
+@pytest.mark.parametrize("kind", ["ranges", "marginals"])
+def test_points_that_are_made_of_a_schema(kind, place, capsys):
+    Path("own.yaml").write_text(BOUNDED)
+    argv = [*MADE, f"dataset.public={kind}", "eps=8"]
+    code, record = run(*argv)
+    assert code == 0
+    assert record["sizes"]["n_public"] == 60
+    assert record["eps"] == 8
+    assert ("marginals_sigma" in record["plan"]) == (kind == "marginals")
+    assert main(["plan", *argv]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert {"ranges": "made of declared ranges", "marginals": "noise of marginals"}[kind] in shown
+    assert main(["run", "-m", *argv, "mechanism=gaussian,svt", "hydra.sweep.dir=sweep"]) == 0
+
+
+def test_points_that_are_made_need_declared_columns(place, capsys):
+    made, noisy = [*MADE, "dataset.public=ranges"], [*MADE, "dataset.public=marginals"]
+    Path("own.yaml").write_text(BOUNDED.replace("low: 18, high: 95", "low: null, high: null"))
+    refused(capsys, *made, said=["dataset.schema: got 'none for age'", "low and high"])
+    Path("own.yaml").write_text(BOUNDED.replace(", values: [A, B]", ""))
+    refused(capsys, *noisy, said=["dataset.schema: got 'none for ward'"])
+    Path("own.yaml").write_text(BOUNDED)
+    argv = [text for text in noisy if "schema" not in text]
+    refused(capsys, *argv, said=["dataset.schema: got None; accepted: a file that declares the columns"])
+    refused(capsys, *made, "split.public=0.1", said=["split.public: got 0.1", "generate.points"])
+    refused(capsys, *noisy, "generate.share=1", said=["generate.share: got 1"])
+    arrays = ["dataset=npz", "dataset.path=x.npz", "dataset.public=ranges"]
+    refused(capsys, *arrays, said=["dataset.public: got 'ranges'", "dataset=csv or parquet"])

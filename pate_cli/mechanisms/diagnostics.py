@@ -1,0 +1,48 @@
+"""Figures of a repeat, computed from private or held-out data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pate_cli.mechanisms import picks_queries
+from pate_cli.mechanisms.votes import majority
+from pate_cli.types import Answers, Split
+
+__all__ = ["diagnostics"]
+
+
+def diagnostics(
+    run: Any, split: Split, trained: Any, answers: Answers, fit: Callable[[Answers], Any]
+) -> dict[str, float]:
+    """Compute figures of a repeat for experiments: NOT differentially private.
+
+    `run` and `trained` are of the pipeline; None where no teachers voted.
+    """
+    truth, given = split.public_labels.y, answers.labels >= 0
+    points, labels = answers.asked[given], answers.labels[given]
+    labelled, answered = bool((truth >= 0).all()), len(points) > 0
+    label_accuracy = float(np.mean(labels == truth[points])) if answered and labelled else float("nan")
+    majority_class = float(np.bincount(split.test.y).max() / len(split.test.y))
+    if trained is None:
+        return {"label_accuracy": label_accuracy, "majority_class": majority_class}
+    votes, vote = trained.votes, majority(trained.votes.counts)
+    # the ceiling of this student on these public points: every label the teachers' exact vote
+    student = repr((run.config.student.estimator, run.config.student.params))
+    if student not in trained.ceilings:
+        right = fit(Answers(np.arange(len(vote)), vote)).predict(split.test.X) == split.test.y
+        trained.ceilings[student] = float(np.mean(right))
+    found = {
+        "ceiling": trained.ceilings[student],
+        "vote_agreement": float(np.mean(votes.counts.max(axis=1)) / votes.n_teachers),
+        "vote_accuracy": float(np.mean(vote == truth)) if labelled else float("nan"),
+        "label_accuracy": label_accuracy,
+        "label_agreement": float(np.mean(labels == vote[points])) if answered else float("nan"),
+        "teacher_accuracy": trained.teacher_accuracy,
+        "majority_class": majority_class,
+    }
+    if picks_queries(run.config.mechanism.name):  # it may have stopped early
+        found["queries_wanted"] = float(run.sizes.budget if answers.n_chosen is None else answers.n_chosen)
+    return found

@@ -1,0 +1,175 @@
+"""All that a run releases: its mechanism, and the noisy marginals that its public points are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pate_cli.datasets.generated import Generated, Marginals
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, VoteMechanism
+from pate_cli.privacy import gaussian
+from pate_cli.privacy.door import Door, Spent
+from pate_cli.types import PrivacyLoss, Setting
+
+__all__ = ["MarginalsAudit", "Whole", "spare", "whole"]
+
+_BELOW = 1 - 1e-8
+"""What is left of mu once it is turned to (eps, delta) and back, which is exact to 1e-9."""
+
+_SPARE = (1e-3, 1e-5, 0.05)
+"""What is kept for integer noise where the noised numbers of a mechanism are not known: of eps, but at least
+so much, and at most the share that `gaussian.vector_mu` allows."""
+
+
+@dataclass(frozen=True)
+class MarginalsAudit:
+    """The marginals of a run as an audit takes them, of two bins a column: one record moves no other."""
+
+    marginals: Marginals
+    delta: float
+    n_teachers = 0
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """Loss of the marginals alone."""
+        return self.marginals.loss(self.delta)
+
+    def describe(self) -> dict[str, Any]:
+        """Public numbers."""
+        return {"n_columns": self.marginals.n_columns, "sigma": self.marginals.sigma}
+
+    def attacks(self) -> list[SampledAttack]:
+        """Attack by a record that lies in another bin of every column."""
+        k = self.marginals.n_columns
+
+        def released(first: int, door: Door, rng: np.random.Generator, runs: int) -> Any:
+            counts = np.tile(np.eye(2)[first] + 50, (runs, k))
+            return self.marginals.release(counts, door, runs)
+
+        return [SampledAttack.on(f"a record in other bins of {k} columns", (0, 1), released, 50_000)]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A calibrated mechanism, and the marginals released before it.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one record (or person), replaced. Marginals
+    are mu_m-GDP (`Marginals`), the mechanism, whatever points they give, as its class proves.
+
+    1. If that proof is by Gaussian noise alone, the two are sqrt(mu_m^2 + mu^2)-GDP (Dong, Roth, Su 2022,
+       Corollary 2). mu^2 is divided by `generate.share`.
+    2. Else the marginals have that share of eps and delta, and the losses add up (basic composition).
+    3. Integer noise: mu^2 and the numbers that got it add up (`pate_cli.privacy.gaussian`), for which some
+       of eps is kept.
+
+    Points of declared ranges cost nothing.
+    """
+
+    plan: Mechanism
+    eps: float
+    delta: float
+    marginals: Marginals | None = None
+    share: float = 0.0
+    adds_mu: bool = False  # 1, not 2
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """Privacy loss of the whole run, at most."""
+        of_plan = self.plan.guarantee
+        if self.marginals is None:
+            return of_plan
+        how = f"noisy marginals, and {of_plan.how}"
+        if math.isinf(self.eps):
+            return PrivacyLoss(math.inf, of_plan.delta, how)
+        mu = None
+        if self.adds_mu and not self.marginals.exact:
+            mu = math.hypot(self.marginals.mu, of_plan.mu or 0.0)
+        return PrivacyLoss(self.eps, self.delta, how, mu=mu)
+
+    def loss(self, on_points: Spent | None, spent: Spent) -> PrivacyLoss:
+        """Privacy loss of the marginals and of all that passed the door after them."""
+        of_plan = self.plan.loss(spent)
+        if self.marginals is None or on_points is None:
+            return of_plan if on_points is None or on_points == Spent() else UNPROVED
+        if not on_points.only("mu_squared") or (self.adds_mu and not spent.only("mu_squared")):
+            return UNPROVED
+        if self.adds_mu:
+            mu = math.sqrt(on_points.mu_squared + spent.mu_squared)
+            eps = gaussian.vector_eps(mu, on_points.integers + spent.integers, self.delta)
+            return PrivacyLoss(eps, self.delta, "all Gaussian noise")
+        delta = self.share * self.delta
+        eps = gaussian.vector_eps(math.sqrt(on_points.mu_squared), on_points.integers, delta)
+        return PrivacyLoss(eps + of_plan.eps, delta + of_plan.delta, "sum of marginals and mechanism")
+
+    def after(self, spent: PrivacyLoss) -> PrivacyLoss:
+        """Add the marginals to the mechanism's loss after the fact: a report."""
+        if self.marginals is None:
+            return spent
+        if self.adds_mu:
+            return replace(self.guarantee, eps=self.eps)
+        return replace(spent, eps=spent.eps + self.share * self.eps, delta=self.delta)
+
+    def describe(self) -> dict[str, Any]:
+        """Public numbers, of the mechanism and of the marginals."""
+        own = self.marginals
+        if own is None:
+            return self.plan.describe()
+        shown = {"marginals_mu": own.mu, "marginals_sigma": own.sigma, "marginals_bins": own.n_bins}
+        return self.plan.describe() | ({} if math.isinf(own.mu) else shown)
+
+
+def whole(
+    calibrated: Callable[[Setting], Mechanism],
+    setting: Setting,
+    points: Generated | None,
+    share: float,
+    exact: bool,
+) -> Whole:
+    """Calibrate a mechanism for what the marginals leave of the budget; raises InputError."""
+    made = calibrated(setting)
+    try:
+        return _divided(made, calibrated, setting, points, share, exact)
+    except ValueError as error:  # too many numbers at so small an eps
+        if not exact:
+            raise
+        raise ConfigError("eps", setting.eps, f"a larger number with release=true: {error}") from error
+
+
+def _divided(
+    made: Mechanism,
+    calibrated: Callable[[Setting], Mechanism],
+    setting: Setting,
+    points: Generated | None,
+    share: float,
+    exact: bool,
+) -> Whole:
+    eps, delta = setting.eps, setting.delta
+    if points is None or not points.marginals:
+        return Whole(made.with_exact_noise() if exact else made, eps, delta)
+    adds_mu, rest, mu = made.adds_mu, (eps, delta), math.inf
+    if math.isfinite(eps):
+        own = (share * eps, share * delta)
+        rest = (eps - own[0], delta - own[1])
+        n_bins = sum(points.n_bins)
+        if adds_mu:
+            c = gaussian.rounding_of(n_bins) + spare(made, setting, eps) if exact else 0.0
+            both = gaussian.mu_of(eps - 2 * c, math.exp(-c) * delta) * _BELOW
+            mu, rest = math.sqrt(share) * both, gaussian.point_of(math.sqrt(1 - share) * both, delta)
+        else:
+            mu = (gaussian.vector_mu(*own, n_bins) if exact else gaussian.mu_of(*own)) * _BELOW
+    made = calibrated(replace(setting, eps=rest[0], delta=rest[1]))
+    made = made.with_exact_noise() if exact else made
+    return Whole(made, eps, delta, points.noise(mu, exact), share, adds_mu)
+
+
+def spare(made: Mechanism, setting: Setting, eps: float) -> float:
+    """Bound what integer noise of a mechanism costs beyond mu: c in `pate_cli.privacy.gaussian`."""
+    if isinstance(made, VoteMechanism):
+        return gaussian.rounding_of(made.ell * setting.n_classes)
+    share, least, most = _SPARE
+    return max(min(eps, 1.0) * share, min(least, min(eps, 1.0) * most))
