@@ -84,7 +84,7 @@ def example(monkeypatch):
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(EXAMPLE)
-    CHECKS = list(check_mechanism("pate_exponential"))
+    CHECKS = check_mechanism("pate_exponential")
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=str)

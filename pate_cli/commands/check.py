@@ -64,7 +64,7 @@ def main(argv: list[str]) -> int:
         setting["teacher"] = (config.teacher.estimator, dict(config.teacher.params))
         if config.teacher.count:
             setting["n_teachers"] = config.teacher.count
-    checks = list(check_mechanism(mechanism.name, chosen or None, setting))
+    checks = check_mechanism(mechanism.name, chosen or None, setting)
     names = list(dict.fromkeys(check.name for check in checks))
     if unknown := set(options.only or ()) - set(names):
         raise ConfigError("--only", ", ".join(sorted(unknown)), names)

@@ -54,7 +54,7 @@ def check_mechanism(
     mechanism: str | ModuleType | type,
     options: Mapping[str, Any] | None = None,
     setting: Mapping[str, Any] | None = None,
-) -> Iterator[Check]:
+) -> list[Check]:
     """List the checks of a mechanism, in all forms that it takes.
 
     Parameters
@@ -67,10 +67,10 @@ def check_mechanism(
         Values of `pate_cli.types.Setting` in place of those here, as ``{"eps": 1.0}``: 480 private records,
         12 public points, 48 logistic teachers; eps 24, so that votes decide, and 2 of a release.
 
-    Yields
-    ------
-    Check
-        Of a form all that need one run come together, which is kept until the next form.
+    Returns
+    -------
+    list of Check
+        Of a form all that need one run come together, and share it.
 
     Raises
     ------
@@ -78,7 +78,10 @@ def check_mechanism(
         If there is no such mechanism, or it takes none of the forms.
     """
     name = name_of(mechanism)
-    forms = forms_of(name, options, dict(setting or {}))
+    return list(_checks(name, forms_of(name, options, dict(setting or {}))))
+
+
+def _checks(name: str, forms: list[Form]) -> Iterator[Check]:
     plain = [form for form in forms if not (form.mapped or form.sparse or form.persons or form.exact)]
     yield _check(call_checks.options, forms[0], name)
     yield _check(release_checks.unforeseen, None, "any release")
