@@ -11,8 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -119,6 +118,7 @@ class Trained:
     votes: Votes
     teacher_accuracy: float  # not differentially private, as `ceilings`
     ceilings: dict[str, float] = field(default_factory=dict)  # accuracy on the exact votes, by student
+    failures: teachers.Failures = teachers.NONE_FAILED
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -139,6 +139,7 @@ class Outcome:
     student: Any
     encoder: Any
     warned: tuple[str, ...] = ()
+    failures: teachers.Failures = teachers.NONE_FAILED
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +222,9 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         split, votes = trained.split, trained.votes
     else:
         split, trained, votes = split_of(run, streams), None, None
-    released = _release(run, split, votes, Door.seeded(streams.noise), streams)
+    with teachers.failures() as seen:
+        released = _release(run, split, votes, Door.seeded(streams.noise), streams)
+    failures = sum(seen, trained.failures if trained else teachers.NONE_FAILED)
     fit = _student_fit(run, split, streams)
     answers, student = released.answers, released.model
     student = fit(answers) if student is None else student
@@ -238,10 +241,11 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         diagnostics=diagnostics(run, split, trained, answers, fit)
         | metrics
         | released.not_private
-        | run.plan.measure(student, split.test),
+        | run.plan.measure(student, split.test)
+        | ({"failed_teachers": float(failures.failed)} if failures.failed else {}),
         seconds=time.perf_counter() - started,
     )
-    return Outcome(result, answers, student, split.encoder)
+    return Outcome(result, answers, student, split.encoder, failures=failures)
 
 
 def release(
@@ -314,7 +318,7 @@ def train_part(run: Prepared, repeat: int, only: range, split: Split | None = No
     streams = Streams.of(run.config.seed, repeat)
     split = split_of(run, streams) if split is None else split
     rows, y = np.arange(len(split.test.y)), split.test.y
-    counts, right, failures = [], 0, teachers.Failures(0, 0, None)
+    counts, right, failures = [], 0, teachers.NONE_FAILED
     points, test = (part.seen(run.setting.teacher_mapped).X for part in (split.public, split.test))
     for group in _teachers(run, streams, split, only):
         votes, failed = group.votes_and_failures(points)
@@ -326,10 +330,12 @@ def train_part(run: Prepared, repeat: int, only: range, split: Split | None = No
 
 def join(run: Prepared, split: Split, parts: Sequence[PartVotes]) -> Trained:
     """Add up the votes of all teachers of a repeat; ConfigError if the learner failed on every part."""
-    reduce(add, (part.failures for part in parts)).check()
+    failures = sum((part.failures for part in parts), teachers.NONE_FAILED)
+    failures.check()
     counts: IntArray = np.sum([part.counts for part in parts], axis=0)
     right = sum(part.right for part in parts)
-    return Trained(split, Votes(counts, run.n_teachers), right / len(split.test.y) / run.n_teachers)
+    accuracy = right / len(split.test.y) / run.n_teachers
+    return Trained(split, Votes(counts, run.n_teachers), accuracy, failures=failures)
 
 
 def _teachers(run: Prepared, streams: Streams, split: Split, only: range) -> Iterator[teachers.Ensemble]:

@@ -34,7 +34,7 @@ from pate_cli.engine.store import RepeatRecord, RepeatStore, VoteStore, vote_key
 from pate_cli.engine.workers import Workers, open_workers, single_threaded
 from pate_cli.errors import InputError
 from pate_cli.results.repeats import RepeatsFile
-from pate_cli.teachers import VoteRecord, watched
+from pate_cli.teachers import NONE_FAILED, Failures, VoteRecord, watched
 
 if TYPE_CHECKING:
     from pate_cli.engine.plan import Plan
@@ -50,8 +50,7 @@ _CUTS = 8
 _TICK = 0.1
 """Least seconds between two reports of how many teachers of a repeat are trained."""
 
-_FOR_THE_USER = (InputError, OSError)
-"""Errors of which the message says enough: wrong input, a full disk."""
+_FOR_THE_USER = (InputError, OSError)  # their message says enough: wrong input, a full disk
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,7 @@ class Done:
     failure: Failure | None = None  # why there is no unit
     student: bytes | None = None  # the content of its file, where it is wanted
     warned: tuple[str, ...] = ()  # different warnings of a repeat that was done
+    failures: Failures = NONE_FAILED  # of its teachers
     votes: VoteRecord | None = None  # PRIVATE: with the last row of a task that keeps votes, if new
     loaded: LoadedCode | None = None  # of the process that made the unit
 
@@ -142,13 +142,14 @@ def do(
     yield from found
     if tasks:
         shared = _Shared({row.name: row for row in rows}, strict, students)
-        warned = Counter[str]()
+        warned, failures = Counter[str](), NONE_FAILED
         for done in _Work(shared, store, advance, len(found), total).do(tasks):
             warned.update(done.warned)
+            failures += done.failures
             yield done
-        for text, repeats in warned.items():
-            line = f"pate: warned in {repeats} of {total} repeats: {text}"
-            terminal.err().print(line, markup=False, soft_wrap=True)
+        lines = [f"warned in {repeats} of {total} repeats: {text}" for text, repeats in warned.items()]
+        for line in filter(None, (*lines, str(failures))):
+            terminal.err().print(f"pate: {line}", markup=False, soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -370,7 +371,7 @@ def _do_task(
             student = row.student(outcome) if shared.students and task.repeat == 0 else None
             unit = RepeatRecord.of(outcome, taken + outcome.result.seconds, student)
             shared.loaded.check()  # what is imported within a fit, too
-            done = Done(name, unit, student=student, warned=outcome.warned, loaded=loaded_code())
+            done = Done(name, unit, None, student, outcome.warned, outcome.failures, loaded=loaded_code())
         except Exception as error:  # this row cannot; the others may
             (done,) = _failures(shared, replace(task, rows=(name,)), error)
         if done.unit is not None and shared.store is not None:

@@ -11,30 +11,64 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, one_line
 from pate_cli.learners import contained, row_by_row
 from pate_cli.teachers.linear_votes import add_votes, in_order
-from pate_cli.types import FloatArray, IntArray, Votes, _Private, within_bounds
+from pate_cli.types import LARGEST, FloatArray, IntArray, Votes, _Private, within_bounds
 
-__all__ = ["Ensemble", "Failures", "Teacher", "Teachers", "failure", "isolated", "predict_each", "quick"]
+__all__ = ["NONE_FAILED", "Ensemble", "Failures", "Problem", "Teacher", "Teachers", "failure", "isolated"]
+__all__ += ["predict_each", "quick"]
+
+
+class Problem(NamedTuple):
+    """Why a learner failed on a part; may quote a record. PRIVATE."""
+
+    learner: str
+    can: str  # ability that it lacks
+    why: str
+
+    @property
+    def error(self) -> ConfigError:
+        """Error for a learner that fails on every part."""
+        accepted = f"a classifier that {self.can}; it failed on every part ({self.why})"
+        return ConfigError("teacher.estimator", self.learner, accepted)
 
 
 class Failures(NamedTuple):
     """Numbers of teachers that were tried, and that could not be fitted or cannot predict. PRIVATE."""
 
-    tried: int  # teachers whose part has more than one class
-    failed: int
-    problem: ConfigError | None  # the first error; may quote a record
+    tried: int = 0  # teachers whose part has more than one class
+    failed: int = 0
+    problem: Problem | None = None  # the first
+    beyond: int = 0  # teachers not tried: a number of their part is not finite or too large
 
     def __add__(self, other: tuple[Any, ...]) -> Failures:
         """Failures of two groups of teachers."""
-        tried, failed, problem = other
-        return Failures(self.tried + tried, self.failed + failed, self.problem or problem)
+        tried, failed, problem, beyond = Failures(*other)
+        return Failures(
+            self.tried + tried, self.failed + failed, self.problem or problem, self.beyond + beyond
+        )
 
     def check(self) -> None:
         """Refuse a learner that failed on all parts that it was tried on."""
         if self.problem is not None and self.failed == self.tried:
-            raise self.problem
+            raise self.problem.error
+
+    def __str__(self) -> str:
+        """How many failed, and why; empty if none did."""
+        parts = []
+        if self.problem is not None:
+            first = one_line(f"{self.problem.learner}: {self.problem.why}")
+            parts.append(f"{self.failed:,} of {self.tried:,} teachers failed ({first})")
+        if self.beyond:
+            parts.append(
+                f"{self.beyond:,} were not fitted (a number that is not finite or beyond {LARGEST:g})"
+            )
+        return " and ".join(parts) + ": they vote for the commonest class of their part" * bool(parts)
+
+
+NONE_FAILED = Failures()
+"""No teachers were tried."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -55,8 +89,8 @@ class Teacher(_Private):
         """Class codes, shape (m,); its majority where that fails."""
         return self.predict_or_fail(X)[0]
 
-    def predict_or_fail(self, X: Any) -> tuple[IntArray, ConfigError | None]:
-        """Class codes as of `predict`, and the error if it failed."""
+    def predict_or_fail(self, X: Any) -> tuple[IntArray, Problem | None]:
+        """Class codes as of `predict`, and the problem if it failed."""
         try:
             with isolated(self.seed):
                 return self._predict(X), None
@@ -135,12 +169,20 @@ class Ensemble(_Private):
 
     teachers: Teachers
     n_classes: int
-    problems: Sequence[ConfigError] = ()  # one a teacher that is constant because the learner failed
+    problems: Sequence[Problem] = ()  # one a teacher that is constant because the learner failed
+    beyond: int = 0  # teachers that are constant because of a number in their part
 
     @property
     def n_teachers(self) -> int:
         """Number of teachers, K; public."""
         return len(self.teachers)
+
+    @property
+    def fits(self) -> Failures:
+        """Teachers that could not be fitted, of those that were tried."""
+        failed, made = len(self.problems), self.teachers
+        tried = len(made.numbers) + sum(len(one.classes) > 1 for one in made.alone.values()) + failed
+        return Failures(tried, failed, next(iter(self.problems), None), self.beyond)
 
     def votes(self, X: Any) -> Votes:
         """Votes on points of shape (m, d), of experiments: ConfigError if the learner failed on all parts."""
@@ -158,7 +200,7 @@ class Ensemble(_Private):
         counts = np.zeros((X.shape[0], self.n_classes), dtype=np.int64)
         rows = np.arange(X.shape[0])
         linear: dict[tuple[int, ...], list[Any]] = {}
-        failures = Failures(len(self.problems), len(self.problems), next(iter(self.problems), None))
+        failures = Failures(len(self.problems), *self.fits[1:])  # those that predict are tried below
         with quick():
             coefficients = self.teachers.coefficients
             add_votes(coefficients[:, :-1], coefficients[:, -1], (0, 1), X, counts)
@@ -203,13 +245,12 @@ def predict_each(model: Any, X: Any, seed: int = 0) -> IntArray:
     return labels
 
 
-def failure(estimator: Any, can: str, error: BaseException) -> ConfigError:
-    """Error for a learner that fails on every part; may quote a record."""
-    accepted = f"a classifier that {can}; it failed on every part ({error})"
+def failure(estimator: Any, can: str, error: BaseException) -> Problem:
+    """Problem of a learner with one part."""
     from pate_cli.learners.dense import DenseInput
 
     named = estimator.estimator if isinstance(estimator, DenseInput) else estimator
-    return ConfigError("teacher.estimator", type(named).__name__, accepted)
+    return Problem(type(named).__name__, can, str(error))
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -10,20 +10,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pate_cli.errors import ConfigError
 from pate_cli.learners import limit_to
 from pate_cli.teachers import batched_logistic
-from pate_cli.teachers.ensemble import Ensemble, Teacher, Teachers, failure, is_linear_model, isolated, quick
+from pate_cli.teachers.ensemble import (
+    Ensemble,
+    Failures,
+    Problem,
+    Teacher,
+    Teachers,
+    failure,
+    is_linear_model,
+    isolated,
+    quick,
+)
 from pate_cli.teachers.parts import deal
 from pate_cli.types import LARGEST, FloatArray, IntArray, PrivateRecords
 
-__all__ = ["batches", "fit_part", "train", "watched"]
+__all__ = ["batches", "ensemble_of", "failures", "fit_part", "train", "watched"]
 
 _FEWEST = 8  # teachers worth fitting together
 _MODELS = 256  # most teachers in memory together that are not a row of coefficients, as forests
 _RECORDS = 2**23  # most numbers of records copied at once: 64 MB
 
 _OBSERVER: ContextVar[Callable[[int, int], None]] = ContextVar("observer", default=lambda done, total: None)
+_FAILURES: ContextVar[list[Failures] | None] = ContextVar("failures", default=None)
 
 
 def train(
@@ -63,7 +73,7 @@ def train(
         and batched_logistic.is_liblinear(learner, n_classes)
     )
     alone, numbers, coefficients = {}, [np.zeros(0, dtype=np.int64)], [np.zeros((0, private.X.shape[1] + 1))]
-    problems, observer = list[ConfigError](), _OBSERVER.get()
+    problems, beyond, observer = list[Problem](), 0, _OBSERVER.get()
     with quick():
         for first, group in _groups(parts, private.X.shape[1]):
             # Rows once in the order of the parts; each part is then a contiguous slice.
@@ -72,10 +82,10 @@ def train(
             weights = None if sample_weight is None else sample_weight[order]
             ends = np.cumsum([len(part) for part in group])
             starts = ends - np.diff(ends, prepend=0)
-            done = np.zeros(len(group), dtype=bool)
+            done, sound = np.zeros(len(group), dtype=bool), _sound(X, weights, starts)
+            beyond += int(np.count_nonzero(~sound))
             if together:
-                wanted = _sound(X, weights, starts)
-                fitted, found = batched_logistic.fit_parts(learner, X, y, ends, weights, wanted, longest)
+                fitted, found = batched_logistic.fit_parts(learner, X, y, ends, weights, sound, longest)
                 numbers.append(first + fitted)
                 coefficients.append(found)
                 done[fitted] = True
@@ -93,11 +103,19 @@ def train(
                 )
                 problems += [error] if error else []
                 observer(n_done + number, n_teachers)
-    learned = sum(map(len, numbers)) + sum(len(teacher.classes) > 1 for teacher in alone.values())
-    if strict and problems and not learned:
-        raise problems[0]
     teachers = Teachers(alone, np.concatenate(numbers), np.concatenate(coefficients))
-    return Ensemble(teachers, n_classes, problems)
+    ensemble = ensemble_of(teachers, n_classes, problems, beyond)
+    if strict:
+        ensemble.fits.check()
+    return ensemble
+
+
+def ensemble_of(teachers: Teachers, n_classes: int, problems: Sequence[Problem], beyond: int = 0) -> Ensemble:
+    """Ensemble of fitted teachers; what failed is noted for `failures`."""
+    ensemble = Ensemble(teachers, n_classes, problems, beyond)
+    if (seen := _FAILURES.get()) is not None:
+        seen.append(ensemble.fits)
+    return ensemble
 
 
 def batches(learner: Any, only: range) -> Iterator[range]:
@@ -115,8 +133,8 @@ def fit_part(
     seed: int,
     n_classes: int,
     weights: FloatArray | None = None,
-) -> tuple[Teacher, ConfigError | None]:
-    """Fit a teacher on its part; if that fails, a constant one and the error, which may quote a record."""
+) -> tuple[Teacher, Problem | None]:
+    """Fit a teacher on its part; if that fails, a constant one and why."""
     from sklearn.utils.validation import has_fit_parameter
 
     shares = np.bincount(y, minlength=n_classes)
@@ -152,6 +170,17 @@ def watched(observer: Callable[[int, int], None]) -> Iterator[None]:
         yield
     finally:
         _OBSERVER.reset(token)
+
+
+@contextmanager
+def failures() -> Iterator[list[Failures]]:
+    """Collect the failures of all ensembles trained within this. PRIVATE: for experiments alone."""
+    seen: list[Failures] = []
+    token = _FAILURES.set(seen)
+    try:
+        yield seen
+    finally:
+        _FAILURES.reset(token)
 
 
 def _groups(parts: list[IntArray], n_features: int) -> Iterator[tuple[int, list[IntArray]]]:

@@ -352,9 +352,9 @@ def test_a_failure_after_the_charge_is_told_by_its_place_alone(
     ],
 )
 def test_a_learner_that_fails_on_the_private_parts_alone_is_charged_and_released(
-    place, people, monkeypatch, mechanism
+    place, people, monkeypatch, capsys, mechanism
 ):
-    """That it fails tells of the records: the release is made, of constant teachers."""
+    """That it fails tells of the records: the release is made, of constant teachers, and nothing says so."""
     from sklearn.naive_bayes import BernoulliNB
 
     fit = BernoulliNB.fit
@@ -370,6 +370,8 @@ def test_a_learner_that_fails_on_the_private_parts_alone_is_charged_and_released
     assert _release(people, place / "out", *options) in (0, 1)  # 1: votes of constants may be of one class
     assert (place / "out" / "answers.csv").exists()
     assert _kinds() == ["open", "release", "certificate"]
+    assert not re.search("failed|BernoulliNB|record 17", "".join(capsys.readouterr()))
+    assert "failed_teachers" not in (place / "out" / "result.json").read_text()
 
 
 def test_answers_that_are_paid_for_are_written_even_without_a_student(place, people, monkeypatch):

@@ -279,6 +279,27 @@ def test_what_is_done_is_not_done_again_but_with_force(pate, fits):
     assert [numbers(f"all/{i}") for i in range(2)] == before
 
 
+@pytest.mark.parametrize("mechanism", ["gaussian", "score_boosting", "tune"])
+def test_how_many_teachers_failed_is_told_and_why(pate, monkeypatch, mechanism):
+    from sklearn.naive_bayes import GaussianNB
+
+    fit = GaussianNB.fit
+
+    def failing(self, X, y, *more):
+        if len(X) != 40 and X[0, 0] > 0.5:  # of another size than what learners are tried on
+            raise ValueError("it is odd")
+        return fit(self, X, y, *more)
+
+    monkeypatch.setattr(GaussianNB, "fit", failing)
+    argv = [f"mechanism={mechanism}", "teacher.estimator=sklearn.naive_bayes.GaussianNB", "repeats=2"]
+    code, _, err = pate(*argv, "compute.workers=1", "hydra.run.dir=out")
+    (line,) = (line for line in err.splitlines() if "teachers failed" in line)
+    failed, tried = map(int, re.findall(r"\d+", line.replace(",", ""))[:2])
+    assert line.endswith("(GaussianNB: it is odd): they vote for the commonest class of their part")
+    assert (code, 0 < failed < tried) == (0, True)
+    assert sum(float(row["failed_teachers"]) for row in rows("out")) == failed
+
+
 def test_runs_without_a_directory_of_their_own_share_what_is_done(pate):
     assert pate("repeats=2")[0] == 0
     assert pate("repeats=3")[2].startswith("pate: 2 of 3 repeats were done before;")

@@ -81,6 +81,8 @@ def test_a_part_with_a_number_beyond_bounds_is_constant(learner: Any) -> None:
     X, y = _records()
     part = teachers.partition(80, 10, np.random.default_rng(3))[0]
     X[part[0], 0] = 1e31
-    made = _train(X, y, learner).teachers
-    assert [len(teacher.classes) for teacher in made].count(1) == 1
-    assert len(made[0].classes) == 1
+    made = _train(X, y, learner)
+    assert [len(teacher.classes) for teacher in made.teachers].count(1) == 1
+    told = "1 were not fitted (a number that is not finite or beyond 1e+30): they vote for the commonest"
+    assert str(made.votes_and_failures(X)[1]).startswith(told)
+    assert len(made.teachers[0].classes) == 1

@@ -16,7 +16,7 @@ from pate_cli.learners.hypotheses import CLASSES, HypothesisClass
 from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.teaching import fit_student, make_teacher
 from pate_cli.privacy.door import Door
-from pate_cli.teachers import Ensemble, Teachers, fit_part
+from pate_cli.teachers import Teachers, ensemble_of, fit_part
 from pate_cli.types import Answers, Holdout, IntArray, PrivateRecords, PublicPoints, Setting, Votes
 
 __all__ = ["CALIBRATION", "FRACTION", "HYPOTHESES", "Classroom", "answer", "at_most", "best_hypothesis"]
@@ -124,7 +124,7 @@ class Classroom:
                 ]
                 problems = [problem for _, problem in made if problem is not None]
                 teachers = Teachers({k: teacher for k, (teacher, _) in enumerate(made)})
-                return Ensemble(teachers, 2, problems).votes(points.X)
+                return ensemble_of(teachers, 2, problems).votes(points.X)
             ones = np.zeros(points.n_points, dtype=np.int64)
             for rows, counts in parts:
                 ones += self.hypotheses.erm(X[rows], y[rows], counts.astype(float)).predict(points.X)
