@@ -1,5 +1,7 @@
 """Checks that every mechanism passes, ours or a plug-in's: `check_mechanism`, and `pate check`.
 
+`check_loader` and `check_strategy` are those of datasets and of query strategies.
+
 In a test of a package of your own::
 
     import pytest
@@ -25,11 +27,15 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from pate_cli.testing import call_checks, door_checks, release_checks
+from pate_cli import datasets
+from pate_cli.checks import read_options
+from pate_cli.queries import Strategy
+from pate_cli.testing import call_checks, door_checks, part_checks, release_checks
 from pate_cli.testing.failure import CheckFailed, require
 from pate_cli.testing.forms import LABELS, Form, forms_of, name_of
 
-__all__ = ["Check", "CheckFailed", "check_mechanism", "promises", "require"]
+__all__ = ["Check", "CheckFailed", "check_loader", "check_mechanism", "check_strategy", "promises"]
+__all__ += ["require"]
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,38 @@ def _checks(name: str, forms: list[Form]) -> Iterator[Check]:
     for form in plain[:1]:
         yield _check(call_checks.alike, form)
     yield from _releases(forms)
+
+
+def check_loader(loader: str | ModuleType, options: Mapping[str, Any] | None = None) -> list[Check]:
+    """List the checks of a dataset: by its `dataset.name`, the import path of its module, or the module.
+
+    `options` are those of the module, as files to read. Raises InputError if there is no such dataset.
+    """
+    name = loader if isinstance(loader, str) else loader.__name__
+    module, prefix = datasets.find(name), "dataset."
+
+    def read(given: Mapping[str, Any]) -> Any:
+        return read_options(module.Options, given, prefix)
+
+    load = partial(datasets.load, name, **(options or {}))
+    refuse = partial(part_checks.refused, module.Options, read)
+    checks = [_check(refuse, prefix, name, like=part_checks.refused)]
+    return checks + [
+        _check(check, load, name) for check in (part_checks.dataset, part_checks.again, part_checks.splits)
+    ]
+
+
+def check_strategy(strategy: Strategy, *, picks: bool = True, n_features: int = 2) -> list[Check]:
+    """List the checks of a query strategy, an instance; `picks`: whether it keeps to `split.budget`."""
+    checks = [part_checks.answers, part_checks.exhausted, part_checks.no_answer]
+    return [
+        _check(partial(_called, check, n_features), strategy, type(strategy).__name__, like=check)
+        for check in (*checks, *[part_checks.budget][: int(picks)])
+    ]
+
+
+def _called(check: Callable[[Any, int], str], n_features: int, strategy: Strategy) -> str:
+    return check(strategy, n_features)
 
 
 def promises(name: str) -> dict[str, str]:

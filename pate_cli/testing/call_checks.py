@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from dataclasses import replace
@@ -22,6 +21,7 @@ from pate_cli.privacy.door import Door
 from pate_cli.testing.door_checks import Run, moved, output, paid, replayed
 from pate_cli.testing.failure import CheckFailed, require
 from pate_cli.testing.forms import LABELS, Form, K, votes_of
+from pate_cli.testing.part_checks import refused
 from pate_cli.types import Votes
 
 __all__ = ["Failing", "alike", "asked", "audited", "blocks", "failing", "numbers", "options"]
@@ -35,19 +35,11 @@ FALSE_ALARM = 1e-6
 
 def options(form: Form) -> str:
     """Unknown options and wrong values are refused in one line that names the key, before anything is run."""
-    fields = [field.name for field in dataclasses.fields(mechanisms.find(form.name).Options)]
-    for key, wrong in [("nonsense", 1), *((name, ["?"]) for name in fields)]:
-        try:
-            mechanisms.read(form.name, {key: wrong})
-        except InputError as error:
-            told = str(error)
-            named = told.startswith(f"mechanism.{key}: ") and "\n" not in told
-            require(named, f"refused, but not in one line that names mechanism.{key}: {told}")
-        else:
-            raise CheckFailed(f"mechanism.{key}: {wrong!r} is taken")
+    module = mechanisms.find(form.name)
+    saw = refused(module.Options, lambda given: mechanisms.read(form.name, given), "mechanism.")
     defaults = mechanisms.read(form.name, {})
     require(isinstance(mechanisms.label(form.name, defaults), str), "a label that is no text")
-    return f"{len(fields) + 1} refused"
+    return saw
 
 
 def numbers(form: Form) -> str:

@@ -1,0 +1,200 @@
+"""Checks of a loader and of a query strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pate_cli import datasets
+from pate_cli.datasets.labels import identity
+from pate_cli.errors import InputError
+from pate_cli.queries import Strategy, Stream
+from pate_cli.testing.failure import CheckFailed, require
+from pate_cli.types import Answer, Answers, Dataset, PublicPoints
+
+__all__ = ["again", "answers", "budget", "dataset", "exhausted", "no_answer", "refused", "splits"]
+
+
+def refused(options: type, read: Callable[[dict[str, Any]], Any], prefix: str) -> str:
+    """Unknown options and wrong values are refused in one line that names the key, before anything is run."""
+    names = list(options.__dataclass_fields__)  # type: ignore[attr-defined]
+    for key, wrong in [("nonsense", 1), *((name, [["?"]]) for name in names)]:
+        try:
+            read({key: wrong})
+        except InputError as error:
+            told = str(error)
+            named = told.startswith(f"{prefix}{key}: ") and "\n" not in told
+            require(named, f"refused, but not in one line that names {prefix}{key}: {told}")
+        else:
+            raise CheckFailed(f"{prefix}{key}: {wrong!r} is taken")
+    return f"{len(names) + 1} refused"
+
+
+# -- loaders ----------------------------------------------------------------------------------
+
+
+def dataset(load: Callable[[], Dataset]) -> str:
+    """Records, codes, class names, persons, parts and warnings are what a `Dataset` says they are."""
+    data = load()
+    n, C = data.n_records, data.n_classes
+    _codes(data.y, n, C, "y")
+    require(len(np.unique(data.y)) > 1, "records of one class alone")
+    names = [identity(name) for name in data.classes if isinstance(name, str) and name]
+    require(len(names) == C, "a class without a name")
+    require(len(set(names)) == C, "two classes of one name, or of names that are equal as numbers")
+    require(data.checksum and data.source, "no checksum, or no source")
+    _features(data.X, n, data.encoder)
+    require((data.units is None) == (data.unit is None), "persons without a name, or a name without persons")
+    if data.units is not None:
+        counts = np.bincount(data.units) if data.units.min() >= 0 else np.zeros(1)
+        require(len(data.units) == n and counts.all(), "persons are not numbered from 0 without a gap")
+    for name, part in (("public", data.public), ("test", data.test)):
+        if part is not None:
+            require(part.X.shape[1] == data.X.shape[1], f"{name}: other columns")
+            require(part.checksum != data.checksum, f"{name}: the private file")
+            _features(part.X, part.n_records, data.encoder)
+            if part.y is not None:
+                _codes(part.y[part.y >= 0], int((part.y >= 0).sum()), C, name)
+    said = data.remarks
+    require(all(text and "\n" not in text for text in said), "a warning that is not one line")
+    require(set(data.public_remarks) <= set(said), "a warning of a release that an experiment has not")
+    return f"{n:,} records, {data.n_features} columns, {C} classes"
+
+
+def _codes(y: Any, n: int, n_classes: int, name: str) -> None:
+    require(isinstance(y, np.ndarray) and y.dtype == np.int64 and y.shape == (n,), f"{name}: no int64 codes")
+    require(n == 0 or (y.min() >= 0 and y.max() < n_classes), f"{name}: a code without a class")
+
+
+def _features(X: Any, n: int, encoder: Any) -> None:
+    require(X.shape[0] == n and len(X.shape) == 2, "features of another number of records")
+    if hasattr(X, "dtypes"):  # a table
+        numeric = all(dtype.kind in "biuf" for dtype in X.dtypes)
+        require(numeric or encoder is not None, "columns that are no numbers, and no encoder")
+    elif not hasattr(X, "shards"):
+        values = X.data if sp.issparse(X) else X
+        require(np.isfinite(values).all(), "numbers that are not finite")
+
+
+def again(load: Callable[[], Dataset]) -> str:
+    """Loading again gives the same records, whatever the state of numpy's generator."""
+    first = load()
+    state = np.random.get_state()  # noqa: NPY002 - of a loader that should not use it
+    np.random.seed(12345)  # noqa: NPY002
+    second = load()
+    np.random.set_state(state)  # noqa: NPY002
+    require(first.checksum == second.checksum, "another checksum")
+    require(first.classes == second.classes and np.array_equal(first.y, second.y), "other labels")
+    require(_content(first.X) == _content(second.X), "other records")
+    return f"the same {first.n_records:,} records"
+
+
+def _content(X: Any) -> Any:
+    """Values as bytes or texts; a number that is missing is equal to itself."""
+    if sp.issparse(X):
+        return [part.tobytes() for part in (X.data, X.indices, X.indptr)]
+    return X.to_csv() if hasattr(X, "to_csv") else np.asarray(X).tobytes()
+
+
+def splits(load: Callable[[], Dataset]) -> str:
+    """It is split, and encoded by what public points are: persons whole, each part as large as planned."""
+    data = load()
+    rng = np.random.default_rng(0)
+    sizes = datasets.sizes_of(data)
+    split = datasets.split(data, rng=rng)
+    found = split.private.n_units, split.public.n_points, len(split.test.y)
+    tested = sizes.n_test if data.units is None else found[2]  # of persons, all records
+    planned = sizes.n_private, sizes.n_public, tested
+    require(found == planned, f"parts of {found}, planned {planned}")
+    X = split.public.X
+    require(np.isfinite(X.data if sp.issparse(X) else X).all(), "public points that are not finite")
+    return f"{found[0]:,} private, {found[1]:,} public, {found[2]:,} test"
+
+
+# -- query strategies -------------------------------------------------------------------------
+
+
+@dataclass
+class _Oracle:
+    """Answers by a rule until it is exhausted, and logs what it was asked."""
+
+    most: int
+    rule: Callable[[int], Answer]
+    asked: list[int] = field(default_factory=list)
+
+    @property
+    def exhausted(self) -> bool:
+        return len(self.asked) >= self.most
+
+    def answer(self, index: int) -> Answer:
+        require(not self.exhausted, "a question to an oracle that is exhausted")
+        self.asked.append(int(index))
+        return self.rule(int(index))
+
+    def answer_all(self, order: Any) -> list[Answer]:
+        taken = [int(index) for index in order][: self.most - len(self.asked)]
+        self.asked += taken
+        return [self.rule(index) for index in taken]
+
+
+POINTS = 60
+
+
+def _ask(
+    strategy: Strategy, n_features: int, *, budget: int = POINTS, most: int = POINTS, none: bool = False
+) -> tuple[Answers, _Oracle]:
+    """Let a strategy ask about points on either side of a plane, and check what it returns."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(POINTS, n_features))
+
+    def rule(index: int) -> Answer:
+        label = int(X[index, 0] > 0)
+        return Answer(-1) if none else Answer(label, np.eye(2)[label] * 10)
+
+    oracle = _Oracle(most, rule)
+    stream = Stream(PublicPoints(X), rng.permutation(POINTS), 2, budget)
+    answers, _ = strategy.ask(stream, oracle, np.random.default_rng(1))
+    require(answers.asked.tolist() == oracle.asked, "answers to other questions than were asked")
+    labels = [rule(index).label for index in oracle.asked]
+    require(answers.labels.tolist() == labels, "other labels than were answered")
+    require(len(set(oracle.asked)) == len(oracle.asked), "a point asked twice")
+    require(set(oracle.asked) <= set(range(POINTS)), "a point that there is not")
+    return answers, oracle
+
+
+def answers(strategy: Strategy, n_features: int) -> str:
+    """It asks through the oracle alone, no point twice, and the same at equal answers and draws."""
+    first, oracle = _ask(strategy, n_features)
+    second, _ = _ask(strategy, n_features)
+    require(np.array_equal(first.asked, second.asked), "other questions at equal answers and draws")
+    require(oracle.asked, "it asks nothing")
+    return f"{len(oracle.asked)} of {POINTS} points asked"
+
+
+def budget(strategy: Strategy, n_features: int) -> str:
+    """It stops at its budget, where it picks points: with 7 questions, and with 1."""
+    seen = []
+    for most in (7, 1):
+        _, oracle = _ask(strategy, n_features, budget=most)
+        require(len(oracle.asked) <= most, f"{len(oracle.asked)} questions, its budget is {most}")
+        seen.append(len(oracle.asked))
+    return f"{', '.join(map(str, seen))} asked"
+
+
+def exhausted(strategy: Strategy, n_features: int) -> str:
+    """It stops where the oracle does, with the answers that there are."""
+    for most in (5, 1, 0):
+        _, oracle = _ask(strategy, n_features, most=most)
+        require(len(oracle.asked) <= most, "more questions than the oracle takes")
+    return "after 5, 1 and 0 answers"
+
+
+def no_answer(strategy: Strategy, n_features: int) -> str:
+    """It goes on where questions have no answer."""
+    got, _ = _ask(strategy, n_features, none=True)
+    require(got.n_answered == 0, "labels that nobody gave")
+    return f"{got.n_asked} asked, none answered"
