@@ -12,7 +12,7 @@ import os
 import re
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import lru_cache
@@ -44,6 +44,7 @@ PERSONS = [f"p{i:04}" for i in range(N)]
 Row: TypeAlias = tuple[str, str, str, str, str]
 People: TypeAlias = dict[str, list[Row]]
 COLUMNS = ("person", "x1", "x2", "colour", "class")
+COLOURS, CLASSES = ("red", "blue", "seen nowhere else"), ("maybe", "no", "yes")
 SCHEMA = "columns:\n  colour: {kind: category, values: [red, blue]}\n" + "".join(
     f"  {name}: {{kind: numeric, low: -8, high: 8}}\n" for name in ("x1", "x2")
 )
@@ -80,28 +81,36 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True)
 class Release:
-    """A mechanism; with a file of public points persons have several records, else records are points."""
+    """A mechanism; in a table with a file of public points persons have several records, else one."""
 
     name: str
     options: tuple[tuple[str, Any], ...] = ()
     public_file: bool = False
     generated: bool = False  # points of noisy marginals, in place of the file
+    format: str = "csv"  # or npz, libsvm: of numbers
 
     def __str__(self) -> str:
         options = [f"{key}={value}"[:40] for key, value in self.options]
         kind = "marginals" if self.generated else "public file" if self.public_file else "one file"
-        return ", ".join([self.name.rpartition(".")[2], *options, kind])
+        return ", ".join([self.name.rpartition(".")[2], *options, self.format, kind])
+
+    @property
+    def several(self) -> bool:
+        """Whether persons have several records."""
+        return self.public_file and self.format == "csv"
 
     def of(self, people: People, door: Callable[[Any], Any]) -> Told:
         """Release a file of these records; `door(noise)` makes the door."""
-        data = ["dataset=csv", "dataset.path=people.csv", "dataset.target=class"]
+        data = [f"dataset={self.format}", f"dataset.path=people.{self.format}"]
+        if self.format == "csv":
+            data += ["dataset.target=class", f"dataset.{'unit=person' if self.several else 'drop=[person]'}"]
         if self.public_file:
-            data += ["dataset.unit=person", "dataset.classes=[maybe,no,yes]"]
+            data += [f"dataset.classes=[{'maybe,no,yes' if self.format == 'csv' else '0,1,2'}]"]
             marginals = ["dataset.public=marginals", "dataset.schema=schema.yaml"]
-            data += marginals if self.generated else ["dataset.public=public.csv"]
+            data += marginals if self.generated else [f"dataset.public=public.{self.format}"]
             argv = ["teacher=logistic", f"generate.points={M}"]
         else:
-            data += ["dataset.drop=[person]"]
+            data += ["dataset.n_features=3"] if self.format == "libsvm" else []
             argv = ["teacher=linear_svm", f"split.public={M}", "split.public_from_private=true"]
         argv += ["--config-dir", "conf", "mechanism=checked"]
         argv += ["eps=24", "delta=1e-5", "teacher.count=24"]
@@ -110,9 +119,9 @@ class Release:
         with TemporaryDirectory() as place, ExitStack() as stack:
             stack.enter_context(chdir(place))
             stack.enter_context(mock.patch.dict(os.environ, PATE_LEDGER=str(Path(place, "ledger"))))
-            _write("people.csv", COLUMNS, chain(*people.values()))
+            _write(f"people.{self.format}", chain(*people.values()))
             Path("schema.yaml").write_text(SCHEMA)
-            _write("public.csv", COLUMNS[:-1], [rows[0][:-1] for rows in records(1).values()][:M])
+            _write(f"public.{self.format}", [rows[0] for rows in records(1).values()][:M], labels=False)
             Path("conf", "mechanism").mkdir(parents=True)
             options = {key: _plain(value) for key, value in self.options}
             Path("conf", "mechanism", "checked.yaml").write_text(
@@ -151,13 +160,13 @@ class Release:
         ]:
             yield role, people | {person: self._changed(people[person], _everything)}
         others = {
-            person: [_label(row, 0) for row in rows] for person, rows in records(2, self.public_file).items()
+            person: [_label(row, 0) for row in rows] for person, rows in records(2, self.several).items()
         }
         yield ALL, others | {person: people[person] for person in public}
 
     def _changed(self, rows: list[Row], change: Callable[[Row, int], Row]) -> list[Row]:
         """Change a record; a person gets forty."""
-        return [change(rows[0], i) for i in range(40 if self.public_file else 1)]
+        return [change(rows[0], i) for i in range(40 if self.several else 1)]
 
 
 ALL = "all private records"
@@ -197,7 +206,7 @@ CHANGES = {"numbers": _numbers, "category": _category, "label": _label}
 
 def unmoved(release: Release) -> str:
     """A private record changes nothing of a release but what passed the door, there by its sensitivity."""
-    people = records(0, release.public_file)
+    people = records(0, release.several)
     doors: list[Any] = []
 
     def recorder(noise: Any) -> Any:
@@ -254,8 +263,20 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _write(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    Path(name).write_text("\n".join(map(",".join, [columns, *rows])) + "\n")
+def _write(name: str, rows: Iterable[Row], *, labels: bool = True) -> None:
+    """Write records, texts by their numbers in files of numbers; LIBSVM's points without labels have 0."""
+    rows = list(rows)
+    texts = [COLUMNS, *rows] if labels else [row[:-1] for row in (COLUMNS, *rows)]
+    X = np.array([(*row[1:3], COLOURS.index(row[3])) for row in rows], dtype=float)
+    y = np.array([CLASSES.index(row[4]) * labels for row in rows])
+    if name.endswith(".csv"):
+        Path(name).write_text("\n".join(map(",".join, texts)) + "\n")
+    elif name.endswith(".npz"):
+        arrays: dict[str, Any] = {"X": X} | ({"y": y} if labels else {})
+        np.savez(name, **arrays)
+    else:
+        lines = [f"{label} 1:{a!r} 2:{b!r} 3:{c!r}" for label, (a, b, c) in zip(y, X.tolist(), strict=True)]
+        Path(name).write_text("\n".join(lines) + "\n")
 
 
 def _told(directory: Path) -> dict[str, bytes]:
