@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from pate_cli.commands.run import check_jobs, run_jobs
+from pate_cli.commands.run import check_rows, run_jobs
 from pate_cli.config import Composer
 from pate_cli.config.command_line import checked
 from pate_cli.errors import InputError
@@ -34,7 +34,7 @@ def run(*overrides: str, directory: str | Path | None = None, force: bool = Fals
     composer, given = Composer(), checked(overrides)
     if composer.compose(given)["release"]:
         raise InputError("release: got True; accepted: false from Python; `pate run release=true` makes one")
-    (job,) = check_jobs(composer, [given])
+    (job,) = check_rows(composer, [given])
     with tempfile.TemporaryDirectory() as temporary:
         target = Path(directory or temporary).absolute()
         target.mkdir(parents=True, exist_ok=True)

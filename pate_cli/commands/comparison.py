@@ -17,8 +17,9 @@ import pandas as pd
 from pate_cli.commands.methods import DEFAULT_METHODS, budgets, methods, plan_frontier
 from pate_cli.config.composition import own_configs
 from pate_cli.engine import schedule
-from pate_cli.engine.plan import Plan, PlannedRow
+from pate_cli.engine.plan import Plan
 from pate_cli.engine.progress import reporting
+from pate_cli.engine.rows import Row
 from pate_cli.engine.store import PLACE
 from pate_cli.results.boards import BASELINES
 from pate_cli.results.page import checked_directory
@@ -62,7 +63,7 @@ def output_directory(
     options: argparse.Namespace, command: str, names: Iterable[str], plans: Sequence[Plan], **more: Any
 ) -> Path:
     """Directory for the results, checked: `--output`, or one named by `names` and a hash of all rows."""
-    rows = [[(r.spec.name, r.code, r.job.run and r.job.run.key.dataset) for r in p.rows] for p in plans]
+    rows = [[(r.name, r.code, r.key.dataset or None) for r in p.rows] for p in plans]
     code = hashlib.sha256(json.dumps([rows, more]).encode()).hexdigest()[:12]
     default = "-".join(re.sub(r"[^\w.+-]+", "_", name)[:40] for name in (*names, code))
     return checked_directory(options.output, Path("outputs", command, default))
@@ -74,7 +75,7 @@ def measured(
     """Measure the rows of plans, by name of their dataset; finished repeats are shared with `pate run`."""
     work = (options.output or Path("outputs")) / PLACE
     rows = {
-        dataset + row.spec.name: _columns(row) | {"dataset": dataset}
+        dataset + row.name: _columns(row) | {"dataset": dataset}
         for dataset, plan in plans.items()
         for row in plan.rows
     }
@@ -91,7 +92,7 @@ def _write(table: RepeatsFile, dataset: str, done: schedule.Done) -> None:
     done.write(table, dataset + done.row)
 
 
-def _columns(row: PlannedRow) -> dict[str, Any]:
+def _columns(row: Row) -> dict[str, Any]:
     """Columns of a row of `repeats.csv`: a baseline has no settings."""
     columns = row.columns()
     public = islice(columns, list(columns).index("eps"), None)

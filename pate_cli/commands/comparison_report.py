@@ -39,7 +39,7 @@ _REMARKS = (
 def frontier(repeats: pd.DataFrame, plan: Plan, command: Sequence[str]) -> Findings:
     """Put a frontier together; `command` makes it again."""
     (board,) = boards_of(repeats)
-    config, prepared = plan.rows[0].config, plan.rows[0].prepared
+    config, prepared = plan.rows[0].config, plan.rows[0].checked
     title = f"{board.name}: accuracy against eps"
     delta, sizes = (prepared.delta, prepared.sizes) if prepared else (None, None)
     size = f"{sizes.n_private:,} private records, {sizes.n_public:,} public points" if sizes else ""
@@ -132,10 +132,10 @@ def _findings(
         statements=said,
         sources=sources() | data,
         commands={
-            named(dataset, row.spec.name): plan.command_of(row)
+            named(dataset, row.name): plan.command_of(row)
             for dataset, plan in plans.items()
             for row in plan.rows
-            if row.spec.name not in BASELINES
+            if row.name not in BASELINES
         },
         failures=[f"{one}: {row.reason}" for one, row in rows.items() if row.status == "failed"],
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.config import composition
 from pate_cli.config.command_line import CommandLine
-from pate_cli.engine.rows import Job
+from pate_cli.engine.rows import Row
 from pate_cli.engine.signals import exit_with_parent, terminable
 from pate_cli.errors import InputError
 
@@ -20,12 +20,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Execute", "run_by_hydra"]
 
-Execute = Callable[[Mapping[Path, Job]], list[float | None]]
+Execute = Callable[[Mapping[Path, Row]], list[float | None]]
 """Runs jobs, each in its directory; the mean accuracy of each."""
 
 
 def run_by_hydra(
-    line: CommandLine, execute: Execute, target: Path | None = None, *, files: bool = True
+    line: CommandLine,
+    execute: Execute,
+    target: Path | None = None,
+    *,
+    candidates: Sequence[Mapping[str, Any]] = (),
+    files: bool = True,
 ) -> None:
     """Hand over to Hydra, which reads `sys.argv`; the first error of a job is raised at the end.
 
@@ -56,7 +61,8 @@ def run_by_hydra(
             exit_with_parent(os.getppid())
         try:
             with terminable():
-                (accuracy,) = execute({Path(HydraConfig.get().runtime.output_dir): Job.of(raw)})
+                row = Row.of(composition.with_candidates(raw, candidates))
+                (accuracy,) = execute({Path(HydraConfig.get().runtime.output_dir): row})
             return accuracy or 0.0
         except (InputError, OSError) as error:  # round Hydra, which would say more than one line
             raised.append(error)

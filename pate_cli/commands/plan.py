@@ -7,8 +7,8 @@ from typing import Any
 
 from pate_cli import mechanisms
 from pate_cli.commands import grid, tune
-from pate_cli.config import Composer, command_line, parse
-from pate_cli.engine.rows import Job, Row, check_jobs
+from pate_cli.config import Composer, command_line
+from pate_cli.engine.rows import Row, check_rows
 from pate_cli.errors import InputError
 from pate_cli.mechanisms.base import NumbersTable
 from pate_cli.terminal import err
@@ -50,35 +50,35 @@ def main(argv: list[str]) -> int:
     if not {"-h", "--help"}.isdisjoint(argv):
         grid.line(_USAGE.rstrip())
         return 0
+    candidates: list[dict[str, Any]] = []
     if argv[:1] == ["tune"]:
-        argv = tune.arguments(argv[1:])
+        argv, candidates = tune.arguments(argv[1:])
     line = command_line.parse_argv(argv)
     if line.only_shows or line.force:
         raise InputError("pate plan takes overrides and -m only; the rest is for pate run")
     command_line.refuse_unused(line.overrides, UNUSED)
-    composer = Composer(line.config_dir, line.config_name)
-    jobs = check_jobs(composer, command_line.jobs(line), sweep=line.multirun)
-    runs = [job.run for job in jobs if job.run]
-    said = [f"pate: eps {run.config.eps:g}, {text}" for run in runs for text in run.prepared.expectations]
+    composer = Composer(line.config_dir, line.config_name, candidates)
+    rows = check_rows(composer, command_line.jobs(line), sweep=line.multirun)
+    ready = [row for row in rows if row.checked]
+    said = [f"pate: eps {row.config.eps:g}, {text}" for row in ready for text in row.prepared.expectations]
     for text in dict.fromkeys(said):  # broken between words on a terminal, whole lines in a log
         err().print(text, markup=False, soft_wrap=not err().is_terminal)
-    for job in jobs:
-        for table in _tables(job):
+    for row in rows:
+        for table in _tables(row):
             right = [name for name in table.columns if name not in ("", "unit", "why")]
-            cells = [[_show(value) for value in row] for row in table.rows]
+            cells = [[_show(value) for value in line] for line in table.rows]
             grid.show(table.columns, cells, right=right, title=table.title, caption=table.caption)
             grid.line("")
     return 0
 
 
-def _tables(job: Job) -> list[NumbersTable]:
-    """Tables of one job: sizes, and what its mechanism shows; or why it is infeasible."""
-    config, run = parse(job.raw), job.run
-    title = f"{config.dataset.name}-{config.mechanism.label}, eps {config.eps:g}"
-    if run is None:
-        return [NumbersTable(title, ("", "why"), [("infeasible", str(job.refusal))])]
-    sizes = NumbersTable(title, ("", "value", "unit"), _sizes(run))
-    return [sizes] if math.isinf(config.eps) else [sizes, run.prepared.plan.table()]
+def _tables(row: Row) -> list[NumbersTable]:
+    """Tables of one row: sizes, and what its mechanism shows; or why it is infeasible."""
+    title = f"{row.label}, eps {row.config.eps:g}"
+    if row.checked is None:
+        return [NumbersTable(title, ("", "why"), [(row.status, row.message)])]
+    sizes = NumbersTable(title, ("", "value", "unit"), _sizes(row))
+    return [sizes] if math.isinf(row.config.eps) else [sizes, row.prepared.plan.table()]
 
 
 def _sizes(run: Row) -> list[tuple[Any, ...]]:

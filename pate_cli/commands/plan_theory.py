@@ -9,7 +9,7 @@ from typing import Any
 
 from pate_cli.commands import grid
 from pate_cli.config import command_line, compose
-from pate_cli.engine.rows import Row, checked, forget
+from pate_cli.engine.rows import Row, forget
 from pate_cli.errors import InputError
 from pate_cli.terminal import out
 
@@ -26,7 +26,7 @@ def main(argv: list[str], unused: dict[str, str]) -> int:
     options = _parser().parse_intermixed_args(argv)
     command_line.refuse_unused(options.overrides, unused | dict.fromkeys(("repeats", "release"), _SAME))
     forget()
-    problem = _problem(checked(compose(command_line.checked(options.overrides))), options)
+    problem = _problem(Row.of(compose(command_line.checked(options.overrides))), options)
     out().print(", ".join(f"{name} {_number(value)}" for name, value in vars(problem).items()), markup=False)
     rows: list[tuple[str, ...]] = []
     for statement in theory.STATEMENTS:

@@ -13,8 +13,9 @@ import numpy as np
 
 from pate_cli.config.recipes import Recipe
 from pate_cli.engine import schedule
-from pate_cli.engine.plan import Plan, PlannedRow, make_plan
+from pate_cli.engine.plan import Plan, make_plan
 from pate_cli.engine.progress import reporting
+from pate_cli.engine.rows import Row
 from pate_cli.engine.sources import sources
 from pate_cli.engine.store import PLACE, RepeatRecord
 from pate_cli.engine.studies import finisher, run_study
@@ -59,34 +60,34 @@ def reproduce(
     check_views(recipe.name, recipe.figures, recipe.claims)
     finish = finisher(recipe)
     plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
-    table = RepeatsFile(directory, {row.spec.name: columns_of_recipe(row) for row in plan.rows})
+    table = RepeatsFile(directory, {row.name: columns_of_recipe(row) for row in plan.rows})
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
         seen = functools.partial(schedule.Done.write, table=table)
         results = schedule.run(plan, directory / PLACE, force=force, advance=advance, seen=seen)
     table.write()
-    return assemble(plan, rows_of(read_repeats(table.path)), results.units, finish)
+    return assemble(plan, rows_of(read_repeats(table.path)), results.repeats, finish)
 
 
-def columns_of_recipe(row: PlannedRow) -> dict[str, Any]:
+def columns_of_recipe(row: Row) -> dict[str, Any]:
     """Columns of a row of `repeats.csv`, with the numbers that the paper prints."""
-    columns = row.columns(name=row.spec.name, panel=row.spec.panel)
+    columns = row.columns(name=row.name, panel=row.spec.panel)
     status = {key: columns.pop(key) for key in ("status", "reason") if key in columns}
     columns |= {name: row.spec.printed.get(name.removeprefix("printed_")) for name in PRINTED}
     columns |= {"eps_ex_post_at_printed_queries": None, "majority_rate": None, "note": row.spec.note or None}
-    if row.prepared is not None:
+    if row.checked:
         y = row.prepared.dataset.y
         columns["majority_rate"] = float(np.bincount(y).max() / len(y))
         columns["eps_ex_post_at_printed_queries"] = _eps_ex_post_at_printed(row)
     return columns | status
 
 
-def _eps_ex_post_at_printed(row: PlannedRow) -> float | None:
+def _eps_ex_post_at_printed(row: Row) -> float | None:
     """Loss after the fact by our calibration at the paper's mean number of queries.
 
     None where the paper prints no such number, or the mechanism is not the Gaussian one.
     """
     queries = row.spec.printed.get("queries")
-    if queries is None or row.prepared is None:
+    if queries is None or row.checked is None:
         return None
     if math.isinf(row.config.eps):
         return math.inf
@@ -111,7 +112,7 @@ def check_views(recipe: str, figures: Sequence[dict[str, Any]], claims: Sequence
 def assemble(
     plan: Plan,
     rows: Sequence[MeasuredRow],
-    units: Mapping[str, Sequence[RepeatRecord]],
+    repeats: Mapping[str, Sequence[RepeatRecord]],
     finish: Callable[..., Findings] | None = None,
 ) -> Findings:
     """Tables, figures and verdicts of a recipe of runs; `finish` adds those of its own `study.py`."""
@@ -130,10 +131,10 @@ def assemble(
         notes=[*recipe.notes, *([CLAIMS_RULE] if recipe.claims else []), *_remarks(rows)],
         quick=plan.quick,
         sources=sources() | plan.data(),
-        commands={row.spec.name: plan.command_of(row) for row in plan.rows},
+        commands={row.name: plan.command_of(row) for row in plan.rows},
         failures=[f"{row['name']}: {row.reason}" for row in rows if row.status == "failed"],
     )
-    findings = finish(rows, findings, units) if finish else findings
+    findings = finish(rows, findings, repeats) if finish else findings
     if plan.quick:
         return replace(findings, claims=[claim.unjudged("quick run") for claim in findings.claims])
     ex_post = eps_ex_post_verdict(rows)

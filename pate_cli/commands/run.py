@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from pate_cli import terminal
 from pate_cli.commands import grid
 from pate_cli.commands.hydra_runtime import run_by_hydra
 from pate_cli.config import Composer, command_line
-from pate_cli.engine.rows import Job, check_jobs
+from pate_cli.engine.rows import Row, check_rows
 from pate_cli.engine.run_dir import execute, show_table
 from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.release.release import release
@@ -26,7 +27,7 @@ from pate_cli.results import read_record
 from pate_cli.results.settings import row_hash
 from pate_cli.results.store import RECORD_NAME
 
-__all__ = ["check_jobs", "main", "run_jobs"]
+__all__ = ["check_rows", "main", "run_jobs", "start"]
 
 _LAUNCHERS = ("joblib.", "submitit.")
 """Modules whose exceptions mean that a launcher has lost the process of a job."""
@@ -36,17 +37,27 @@ _SWEEP = {"hydra.run": "is of a single run; with -m it is hydra.sweep.dir"}
 
 
 def main(argv: list[str]) -> int:
-    """Check every job before anything is written, then run them; 1 if a job failed."""
+    """Run `pate run`; 1 if a job failed."""
+    return start(argv, command=["pate", "run", *argv])[0]
+
+
+def start(
+    argv: list[str], candidates: Sequence[Mapping[str, Any]] = (), *, command: Sequence[str]
+) -> tuple[int, Path]:
+    """Check every job before anything is written, then run them; the exit code and the directory.
+
+    `candidates` are of `pate tune`; `command` is as typed.
+    """
     line = command_line.parse_argv(argv)
-    composer = Composer(line.config_dir, line.config_name)
+    composer = Composer(line.config_dir, line.config_name, candidates)
     if line.only_shows:
         _show(line, composer)
-        return 0
+        return 0, Path()
     command_line.refuse_unused(line.overrides, _SWEEP if line.multirun else _SINGLE)
     if line.sweeper and line.force:
         raise InputError(f"--force: not with hydra/sweeper={line.sweeper}, whose points are not known before")
     lists = command_line.jobs(line)
-    jobs = check_jobs(composer, lists, sweep=line.multirun)
+    jobs = check_rows(composer, lists, sweep=line.multirun)
     releases = any(job.raw["release"] for job in jobs)
     if releases and (line.multirun or line.force):
         option = "-m" if line.multirun else "--force"
@@ -67,7 +78,7 @@ def main(argv: list[str]) -> int:
         finished=Path("outputs").absolute() if chosen is None else target,
         force=line.force,
         sweep=line.multirun,
-        command=["pate", "run", *argv],
+        command=command,
     )
     if line.sweeper:
         grid.remark(
@@ -79,7 +90,7 @@ def main(argv: list[str]) -> int:
             if plain:
                 run_here(_places(line, lists, jobs, target))
             else:
-                run_by_hydra(line, run_here, target, files=not releases)
+                run_by_hydra(line, run_here, target, candidates=candidates, files=not releases)
     except KeyboardInterrupt:
         if target.exists():
             show_table(target)
@@ -89,7 +100,7 @@ def main(argv: list[str]) -> int:
             raise
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         grid.remark(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
-    return show_table(target, n_jobs=len(known))
+    return show_table(target, n_jobs=len(known)), target
 
 
 def _show(line: command_line.CommandLine, composer: Composer) -> None:
@@ -101,25 +112,23 @@ def _show(line: command_line.CommandLine, composer: Composer) -> None:
 
 
 def run_jobs(
-    jobs: Mapping[Path, Job], finished: Path, *, force: bool, sweep: bool, command: Sequence[str]
+    jobs: Mapping[Path, Row], finished: Path, *, force: bool, sweep: bool, command: Sequence[str]
 ) -> list[float | None]:
     """Run jobs, or make the one release; the mean accuracy of each job."""
     if any(job.raw["release"] for job in jobs.values()):  # public files only: no record of a failure
         ((directory, job),) = jobs.items()
-        if job.run is None:
-            raise job.refusal or InputError("release")
-        release(job.run.prepared, job.raw, directory)
+        release(job.prepared, job.raw, directory)
         return [None]
     return execute(jobs, finished, force=force, sweep=sweep, command=command)
 
 
 def _places(
-    line: command_line.CommandLine, lists: Sequence[Sequence[str]], jobs: Sequence[Job], target: Path
-) -> dict[Path, Job]:
+    line: command_line.CommandLine, lists: Sequence[Sequence[str]], jobs: Sequence[Row], target: Path
+) -> dict[Path, Row]:
     """Directory of each job, with the files that Hydra leaves; of a sweep the jobs have one each."""
     from omegaconf import OmegaConf
 
-    places: dict[Path, Job] = {}
+    places: dict[Path, Row] = {}
     for number, (job, overrides) in enumerate(zip(jobs, lists, strict=True)):
         directory = target / str(number) if line.multirun else target
         try:
@@ -137,9 +146,9 @@ def _places(
     return places
 
 
-def _default_target(line: command_line.CommandLine, jobs: Sequence[Job]) -> Path:
+def _default_target(line: command_line.CommandLine, jobs: Sequence[Row]) -> Path:
     """Directory of the run or the sweep, named by time and configuration."""
-    label, code = jobs[0].run.label if jobs[0].run else "", jobs[0].code
+    label, code = jobs[0].label, jobs[0].code
     if line.multirun:
         label = "sweep-search" if line.sweeper else f"sweep-{len(jobs)}"
         code = hashlib.sha256("".join(job.code for job in jobs).encode()).hexdigest()[:12]
@@ -150,7 +159,7 @@ def _default_target(line: command_line.CommandLine, jobs: Sequence[Job]) -> Path
     return target
 
 
-def _check_replaced(place: Path, job: Job, key: str, *, force: bool) -> None:
+def _check_replaced(place: Path, job: Row, key: str, *, force: bool) -> None:
     """Refuse (InputError) to replace a release; without `force`, name a run of another configuration."""
     try:
         earlier = read_record(place / RECORD_NAME)

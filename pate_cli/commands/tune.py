@@ -7,6 +7,8 @@ from typing import Any
 from pate_cli.commands import grid
 from pate_cli.config import Composer, command_line
 from pate_cli.errors import InputError
+from pate_cli.results.record import RunRecord
+from pate_cli.results.store import RECORD_NAME, read_record
 
 __all__ = ["arguments", "main"]
 
@@ -35,34 +37,29 @@ def main(argv: list[str]) -> int:
     if not {"-h", "--help"}.isdisjoint(argv):
         grid.line(_USAGE.rstrip())
         return 0
-    from pate_cli.commands import run
+    from pate_cli.commands.run import start
 
-    code = run.main(arguments(argv))
-    chosen = [arg.partition("=")[2] for arg in argv if arg.startswith("hydra.run.dir=")]
-    _show_choice(chosen[-1] if chosen else "outputs")
+    code, directory = start(*arguments(argv), command=["pate", "tune", *argv])
+    _show_choice(read_record(directory / RECORD_NAME))
     return code
 
 
-def _show_choice(directory: str) -> None:
-    """Print how often each candidate of the newest experiment was chosen, and its held-out accuracy."""
-    from pate_cli.results import find_records
-
-    records = [record for record in find_records([directory]).records if record.mechanism == "tune"]
-    newest = max(records, key=lambda record: str(record.provenance["started"]), default=None)
-    if newest is None or not newest.diagnostics:  # a release measures nothing
+def _show_choice(record: RunRecord) -> None:
+    """Print how often each candidate was chosen, and its held-out accuracy; a release measures nothing."""
+    if not record.diagnostics:
         return
     rows = []
-    for label in newest.plan["candidates"]:
-        share = newest.diagnostics.get(f"chosen {label}", 0.0)
-        right = newest.diagnostics.get(f"held-out accuracy {label}")
+    for label in record.plan["candidates"]:
+        share = record.diagnostics.get(f"chosen {label}", 0.0)
+        right = record.diagnostics.get(f"held-out accuracy {label}")
         rows.append((label, f"{share:.0%}", "–" if right is None else f"{right:.4f}"))
     numbers = ("chosen", "held-out accuracy")
     note = "Held-out accuracy is the mean of exact counts: not differentially private."
     grid.show(("candidate", *numbers), rows, right=numbers, caption=note)
 
 
-def arguments(argv: list[str]) -> list[str]:
-    """Convert the arguments of `pate tune` to arguments of `pate run mechanism=tune`.
+def arguments(argv: list[str]) -> tuple[list[str], list[dict[str, Any]]]:
+    """Separate the arguments of `pate tune`: those of `pate run mechanism=tune`, and the candidates.
 
     InputError if the candidates need unlike data, or are none.
     """
@@ -70,6 +67,8 @@ def arguments(argv: list[str]) -> list[str]:
     line = command_line.parse_argv(["-m", *(arg for arg in argv if not arg.startswith("tune."))])
     if line.sweeper:
         raise InputError("hydra/sweeper: not with pate tune; list the values, as in student=logistic,tree")
+    if line.only_shows:
+        raise InputError("pate tune takes overrides only; the rest is for pate run")
     jobs = command_line.jobs(line)
     if len(jobs) < 2:
         raise InputError("pate tune: one candidate, so no choice; list values, as in student=logistic,tree")
@@ -90,22 +89,10 @@ def arguments(argv: list[str]) -> list[str]:
     options = [arg for arg in options if not arg.lstrip("+~").startswith(tuple(f"{g}." for g in _GROUPS))]
     both = [texts[0] for texts in zip(*jobs, strict=True) if len(set(texts)) == 1]
     shared = [text for text in both if not text.lstrip("+~").startswith("mechanism")]
-    given = [f"mechanism.candidates={_written(candidates)}", *holdout]
-    return [*options, *(["--force"] if line.force else []), *shared, "mechanism=tune", *given]
+    return [*options, *["--force"] * line.force, *shared, "mechanism=tune", *holdout], candidates
 
 
 def _label(texts: tuple[str, ...]) -> str:
     """Values in which a candidate differs from the others."""
     pairs = ((text.lstrip("+~"), *text.partition("=")[::2]) for text in texts)
     return " ".join(text if "." in key else value for text, key, value in pairs)
-
-
-def _written(value: Any) -> str:
-    """Write a value as Hydra reads it on a command line."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{key}:{_written(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(map(_written, value)) + "]"
-    if isinstance(value, str):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    return "null" if value is None else str(value).lower() if isinstance(value, bool) else repr(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 __all__ = ["CONFIG", "Composer", "compose", "conf_dir", "options", "own_configs", "packaged", "quoted"]
-__all__ += ["search_path", "version_base"]
+__all__ += ["search_path", "version_base", "with_candidates"]
 
 CONFIG = "config"
 """Name of the main configuration, unless `--config-name` names another."""
@@ -91,15 +91,29 @@ def compose(
     return Composer(config_dir, config_name).compose(overrides)
 
 
+def with_candidates(raw: dict[str, Any], candidates: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Put the candidates of `pate tune` into a composed configuration."""
+    if candidates:
+        raw["mechanism"]["candidates"] = copy.deepcopy(list(candidates))
+    return raw
+
+
 class Composer:
     """Composes the jobs of one command: those that differ in numbers alone share one composition by Hydra.
 
     Hydra takes about 0.1 s a configuration; a number is set afterwards. Every method raises an `InputError`
-    that names the key or option and lists those that exist.
+    that names the key or option and lists those that exist. `candidates` are of `pate tune`, which no text
+    has to hold.
     """
 
-    def __init__(self, config_dir: str | None = None, config_name: str = CONFIG) -> None:
+    def __init__(
+        self,
+        config_dir: str | None = None,
+        config_name: str = CONFIG,
+        candidates: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         self.config_dir, self.config_name = config_dir, config_name
+        self._candidates = candidates
         self._by_hydra = lru_cache(maxsize=100)(self._composed)
         self._depends = lru_cache(maxsize=100)(lambda given: "${" in _unresolved(self._by_hydra(given)))
         self._plain = lru_cache(maxsize=100)(self._resolved)
@@ -116,8 +130,8 @@ class Composer:
         if len(set(keys)) == len(keys) and not any("{" in text for text in rest):
             raw: Any = None if self._depends(rest) else copy.deepcopy(self._plain(rest, None))
             if raw and all(_is_set(raw, text.partition("=")[0], numbers[text]) for text in numbers):
-                return dict(raw)
-        return dict(copy.deepcopy(self._plain(tuple(given), number)))
+                return with_candidates(raw, self._candidates)
+        return with_candidates(copy.deepcopy(self._plain(tuple(given), number)), self._candidates)
 
     def directory(self, given: Sequence[str], *, multirun: bool) -> str | None:
         """Directory that `hydra.run.dir` or `hydra.sweep.dir` chooses; None for `auto`, our own choice."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.engine.limits import best_model
-from pate_cli.engine.plan import Plan, PlannedRow
+from pate_cli.engine.plan import Plan
 from pate_cli.engine.rows import Row
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.pipeline import Outcome, Prepared, Streams, Trained, split_of
@@ -48,28 +48,19 @@ class BaselineRow(Row):
         return _measured(self.name, self.prepared, repeat)
 
 
-class _PlannedBaseline(PlannedRow):
-    def ready(self) -> Row:
-        """Row for the scheduler."""
-        return BaselineRow(**vars(super().ready()))
-
-
 def with_baselines(plan: Plan, *, limit: bool) -> Plan:
     """Add the baselines to a plan with the row `EXACT`; `LIMIT` takes seconds a split."""
-    exact = next(row for row in plan.rows if row.spec.name == EXACT)
-    checked = exact.job.run
-    if checked is None:
+    exact = next(row for row in plan.rows if row.name == EXACT)
+    if exact.checked is None:
         return plan
-    prepared = replace(
-        checked.prepared, n_teachers=0, whole=replace(checked.prepared.whole, plan=_NoMechanism())
-    )
+    whole = replace(exact.checked.whole, plan=_NoMechanism())
+    prepared = replace(exact.checked, n_teachers=0, whole=whole)
     rows = []
     for name in BASELINES:
         if name != EXACT and (limit or name != LIMIT):
-            key = replace(checked.key, config=f"{checked.key.config} {name}")
-            job = replace(exact.job, run=replace(checked, prepared=prepared, key=key))
-            own = {"spec": replace(exact.spec, name=name, method=name), "job": job}
-            rows.append(_PlannedBaseline(**vars(exact) | own))
+            key = replace(exact.key, config=f"{exact.key.config} {name}")
+            spec = replace(exact.spec, name=name, method=name)
+            rows.append(BaselineRow(spec, exact.raw, exact.config, prepared, key))
     return replace(plan, rows=[exact, *rows, *(row for row in plan.rows if row is not exact)])
 
 

@@ -1,8 +1,8 @@
-"""Rows of a recipe with its overrides: ready, missing or infeasible."""
+"""Rows of a recipe with its overrides, checked before any training."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,71 +10,13 @@ from pate_cli.config import Composer, RunConfig, parse
 from pate_cli.config.command_line import checked, choices, last_wins, without_place
 from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.datasets import files
-from pate_cli.engine.rows import Job, Row, check_places, columns_of
-from pate_cli.errors import ConfigError, InfeasibleError, InputError
-from pate_cli.pipeline import Prepared, teaching_key
+from pate_cli.engine.rows import Row, check_places
+from pate_cli.errors import ConfigError, InputError
 
-__all__ = ["Plan", "PlannedRow", "make_plan", "missing_data"]
+__all__ = ["Plan", "make_plan", "missing_data"]
 
 _UNUSED = dict.fromkeys(("release", "ledger"), "not here: a recipe is an experiment, not a release")
 _UNUSED["hydra"] = "not here; the directory is --output DIR"
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedRow:
-    """A row, checked before any training."""
-
-    spec: RowSpec
-    overrides: list[str]  # everything that makes this row, as after `pate run`
-    config: RunConfig
-    job: Job  # without a run unless the row is ready
-    missing: str = ""  # which data is not on this machine, and how to get it
-
-    @property
-    def status(self) -> str:
-        """One of ready, missing and infeasible."""
-        return "ready" if self.job.run else "missing" if self.missing else "infeasible"
-
-    @property
-    def message(self) -> str:
-        """Reason why it is not ready, with a remedy; else empty."""
-        return self.missing or str(self.job.refusal or "")
-
-    @property
-    def code(self) -> str:
-        """Hash of the configuration."""
-        return self.job.code
-
-    @property
-    def prepared(self) -> Prepared | None:
-        """None unless ready."""
-        return self.job.run.prepared if self.job.run else None
-
-    @property
-    def dataset(self) -> str:
-        """Name of the dataset."""
-        return self.config.dataset.name
-
-    @property
-    def method(self) -> str:
-        """As the paper calls it, or the mechanism's own name."""
-        return self.spec.method or self.config.mechanism.label
-
-    def columns(self, **names: str) -> dict[str, Any]:
-        """Columns of `repeats.csv`; with `status` and `reason` unless it is ready."""
-        columns = columns_of(self.job.raw, self.job.run, self.method, **names)
-        return columns | ({} if self.status == "ready" else {"status": self.status, "reason": self.message})
-
-    @property
-    def teaching(self) -> Hashable:
-        """Rows with equal keys see the same split, teachers and votes in a repeat."""
-        return teaching_key(self.config)
-
-    def ready(self) -> Row:
-        """Row for the scheduler, of one that is ready."""
-        if self.job.run is None:
-            raise RuntimeError(f"{self.spec.name}: {self.status}")
-        return replace(self.job.run, name=self.spec.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +24,16 @@ class Plan:
     """Rows of one command."""
 
     recipe: Recipe
-    rows: list[PlannedRow]
+    rows: list[Row]
     quick: bool
     typed: list[str]  # overrides, without the choice of rows, and of where the work is done or kept
     chosen: dict[str, list[Any]]  # the user's choice of rows: values of dataset and eps
     config_dir: str | None = None  # of options of the user's own
 
     @property
-    def ready(self) -> list[PlannedRow]:
+    def ready(self) -> list[Row]:
         """Rows that can be run."""
-        return [row for row in self.rows if row.status == "ready"]
+        return [row for row in self.rows if row.checked]
 
     @property
     def command(self) -> list[str]:
@@ -100,16 +42,15 @@ class Plan:
         quick = ["--quick"] if self.quick else []
         return ["pate", "reproduce", self.recipe.name, *self._own, *chosen, *self.typed, *quick]
 
-    def command_of(self, row: PlannedRow) -> list[str]:
+    def command_of(self, row: Row) -> list[str]:
         """The command that does a row by itself."""
-        return ["pate", "run", *self._own, *without_place(row.overrides)]
+        return ["pate", "run", *self._own, *without_place(row.spec.overrides)]
 
     def data(self, name: str = "") -> dict[str, str]:
         """Checksum of each dataset that was loaded, under its own name or another."""
         return {
-            f"data: {name or row.dataset}": f"SHA-256 {row.prepared.dataset.checksum}"
-            for row in self.rows
-            if row.prepared is not None
+            f"data: {name or row.config.dataset.name}": f"SHA-256 {row.prepared.dataset.checksum}"
+            for row in self.ready
         }
 
     @property
@@ -142,7 +83,7 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: 
             config = parse(raw)
         except InputError as error:
             raise InputError(f"{recipe.name}, row {spec.name!r}: {error}") from error
-        rows.append((spec, texts, raw, config))
+        rows.append((replace(spec, overrides=tuple(texts)), raw, config))
     for key, values in wanted.items():
         there = list(dict.fromkeys(_value(config, key) for *_, config in rows))
         there += [name for name in dict.fromkeys(elsewhere) if key == "dataset" and name not in there]
@@ -151,11 +92,11 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: 
                 named = ", ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in there)
                 raise ConfigError(key, value, f"of the rows of {recipe.name}: {named}")
     planned = [
-        _planned(spec, texts, raw, config)
-        for spec, texts, raw, config in rows
+        _checked(spec, raw, config)
+        for spec, raw, config in rows
         if all(_value(config, key) in values for key, values in kept.items())
     ]
-    check_places(row.config for row in planned if row.status == "ready")
+    check_places(row.config for row in planned if row.checked)
     return Plan(recipe, planned, quick, without_place(typed), wanted, config_dir)
 
 
@@ -174,10 +115,10 @@ def _value(config: RunConfig, key: str) -> Any:
     return config.dataset.name if key == "dataset" else config.eps
 
 
-def _planned(spec: RowSpec, texts: list[str], raw: dict[str, Any], config: RunConfig) -> PlannedRow:
-    if missing := missing_data(config.dataset.name):
-        return PlannedRow(spec, texts, config, Job(raw, None), missing)
-    job = Job.of(raw)
-    if job.refusal and not isinstance(job.refusal, InfeasibleError):
-        raise InputError(f"row {spec.name!r}: {job.refusal}") from job.refusal
-    return PlannedRow(spec, texts, config, job)
+def _checked(spec: RowSpec, raw: dict[str, Any], config: RunConfig) -> Row:
+    if why := missing_data(config.dataset.name):
+        return Row(spec, raw, config, refusal=InputError(why), missing=True)
+    row = Row.of(raw, spec)
+    if row.status == "error":
+        raise InputError(f"row {spec.name!r}: {row.refusal}") from row.refusal
+    return row

@@ -6,14 +6,15 @@ import contextlib
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pate_cli import datasets, pipeline
 from pate_cli.config import Composer, DatasetConfig, RunConfig, parse
+from pate_cli.config.recipes import RowSpec
 from pate_cli.engine.store import CacheKey, VoteStore, repeat_key
 from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
@@ -21,21 +22,70 @@ from pate_cli.results.provenance import config_hash
 from pate_cli.results.settings import APPROXIMATE, PURE, dataset_name, row_hash, settings
 from pate_cli.students import dump_student
 
-__all__ = ["Job", "Row", "check_jobs", "check_places", "checked", "columns_of", "forget"]
+__all__ = ["Row", "check_places", "check_rows", "forget"]
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One configuration that has passed every check before training."""
+    """One configuration of a command, checked before any training: ready, or with the reason why not."""
 
-    name: str  # unique among the rows done together
-    prepared: pipeline.Prepared
-    key: CacheKey
+    spec: RowSpec  # its name, unique among the rows of a command, with what makes it and how it is called
+    raw: dict[str, Any]  # as composed
+    config: RunConfig
+    checked: pipeline.Prepared | None = None
+    key: CacheKey = field(default_factory=lambda: CacheKey("", ""))  # of its finished repeats
+    refusal: InputError = field(default_factory=lambda: InputError(""))  # why it is not ready, with a remedy
+    missing: bool = False  # whether that is because its data are not on this machine
+
+    @classmethod
+    def of(cls, raw: dict[str, Any], spec: RowSpec | None = None) -> Row:
+        """Check a composed configuration, its data and its mechanism; a dataset is loaded once.
+
+        InputError if a value is not accepted; what else is refused makes a row that says so.
+        """
+        config, spec = parse(raw), spec or RowSpec("")
+        options = json.dumps(config.dataset.options, sort_keys=True, default=str)
+        try:
+            dataset = _load(config.dataset.name, options, _state(config.dataset))
+            key = repeat_key(raw, dataset)
+            return cls(spec, raw, config, pipeline.prepare(config, dataset), key)
+        except InputError as error:
+            return cls(spec, raw, config, refusal=error)
 
     @property
-    def config(self) -> RunConfig:
-        """The checked configuration."""
-        return self.prepared.config
+    def prepared(self) -> pipeline.Prepared:
+        """The checked run; raises the refusal of a row that is not ready."""
+        if self.checked is None:
+            raise self.refusal
+        return self.checked
+
+    @property
+    def name(self) -> str:
+        """Unique among the rows done together."""
+        return self.spec.name
+
+    @property
+    def method(self) -> str:
+        """As the command or the paper calls it, or the mechanism's own name."""
+        return self.spec.method or self.config.mechanism.label
+
+    @property
+    def status(self) -> str:
+        """One of ready, missing, infeasible and error."""
+        if self.checked:
+            return "ready"
+        infeasible = isinstance(self.refusal, InfeasibleError)
+        return "missing" if self.missing else "infeasible" if infeasible else "error"
+
+    @property
+    def message(self) -> str:
+        """Reason why it is not ready, with a remedy; else empty."""
+        return str(self.refusal)
+
+    @property
+    def code(self) -> str:
+        """Hash of the configuration."""
+        return config_hash(self.raw)
 
     @property
     def label(self) -> str:
@@ -48,6 +98,38 @@ class Row:
         names = (self.config.teacher.estimator, self.config.student.estimator)
         packages = {name.partition(".")[0] for name in names if isinstance(name, str) and "." in name}
         return not packages <= {"sklearn", "pate_cli"}
+
+    @property
+    def teaching(self) -> Hashable:
+        """Rows with equal keys see the same split, teachers and votes in a repeat."""
+        return pipeline.teaching_key(self.config)
+
+    def columns(self, **names: str) -> dict[str, Any]:
+        """Columns of `repeats.csv`, up to its data; with `status` and `reason` unless it is ready.
+
+        `names` are columns of the command's own.
+        """
+        config, label, prepared = self.config, self.config.mechanism.label, self.checked
+        public = prepared.whole.describe() if prepared else vars(config.mechanism.options)
+        counts = prepared.counts if prepared else {}
+        dataset = dataset_name(self.raw, config.dataset.name)
+        own = {"dataset": dataset, "method": self.method} | names
+        own |= {"mechanism.name": label} if self.method != label else {}
+        columns = {
+            **own,
+            **{key: text for key, text in settings(self.raw).items() if key not in own},
+            "eps": config.eps,
+            "delta": prepared.delta if prepared else None,
+            "guarantee": PURE if prepared and prepared.whole.guarantee.delta == 0 else APPROXIMATE,
+            "budget": public.get("ell"),
+            "cutoff": cutoff if isinstance(cutoff := public.get("cutoff"), int) else None,
+            "n_teachers": prepared.n_teachers if prepared else config.teacher.count,
+            **{name: counts.get(name) for name in ("n_records", "n_private", "n_public", "n_test")},
+            "splits": hashlib.sha256(str(self.teaching).encode()).hexdigest()[:12],
+            "row": row_hash(self.raw),
+            "checksum": prepared.dataset.checksum if prepared else None,
+        }
+        return columns if prepared else columns | {"status": self.status, "reason": self.message}
 
     def run(self, repeat: int, trained: pipeline.Trained | None = None) -> pipeline.Outcome:
         """Do one repeat; warnings, as of the student's learner, are in the outcome."""
@@ -69,74 +151,22 @@ class Row:
         )
 
 
-def columns_of(raw: dict[str, Any], row: Row | None, method: str = "", **names: str) -> dict[str, Any]:
-    """Columns of a row of `repeats.csv`, up to its data; `method` and `names` are what a command calls it."""
-    config = row.config if row else parse(raw)
-    label, prepared = config.mechanism.label, row.prepared if row else None
-    public = prepared.whole.describe() if prepared else vars(config.mechanism.options)
-    counts = prepared.counts if prepared else {}
-    own = {"dataset": dataset_name(raw, str(raw["dataset"]["name"])), "method": method or label} | names
-    own |= {"mechanism.name": label} if method not in ("", label) else {}
-    return {
-        **own,
-        **{key: text for key, text in settings(raw).items() if key not in own},
-        "eps": float(raw["eps"]),
-        "delta": prepared.delta if prepared else None,
-        "guarantee": PURE if prepared and prepared.whole.guarantee.delta == 0 else APPROXIMATE,
-        "budget": public.get("ell"),
-        "cutoff": cutoff if isinstance(cutoff := public.get("cutoff"), int) else None,
-        "n_teachers": prepared.n_teachers if prepared else config.teacher.count,
-        **{name: counts.get(name) for name in ("n_records", "n_private", "n_public", "n_test")},
-        "splits": hashlib.sha256(str(pipeline.teaching_key(config)).encode()).hexdigest()[:12],
-        "row": row_hash(raw),
-        "checksum": prepared.dataset.checksum if prepared else None,
-    }
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """One composed configuration: checked, or refused."""
-
-    raw: dict[str, Any]
-    run: Row | None  # without a name: that is given by the command that schedules it
-    refusal: InputError | None = None  # why there is no `run`
-
-    @classmethod
-    def of(cls, raw: dict[str, Any]) -> Job:
-        """Check a composed configuration."""
-        try:
-            return cls(raw, checked(raw))
-        except InputError as error:
-            return cls(raw, None, error)
-
-    @property
-    def code(self) -> str:
-        """Hash of the configuration."""
-        return config_hash(self.raw)
-
-
-def check_jobs(composer: Composer, lists: Sequence[Sequence[str]], *, sweep: bool = False) -> list[Job]:
-    """Check every job, and where its work is to be done; InputError unless only some jobs are infeasible."""
+def check_rows(composer: Composer, lists: Sequence[Sequence[str]], *, sweep: bool = False) -> list[Row]:
+    """Check every job, and where its work is to be done; InputError unless only some are infeasible."""
     forget()
-    jobs = [Job.of(composer.compose(given, n if sweep else None)) for n, given in enumerate(lists)]
-    configs = [job.run.config for job in jobs if job.run]
-    for job in jobs:
-        if job.refusal and not (configs and isinstance(job.refusal, InfeasibleError)):
-            raise job.refusal
+    rows = []
+    for number, given in enumerate(lists):
+        rows.append(row := Row.of(composer.compose(given, number if sweep else None)))
+        if row.status == "error":
+            raise row.refusal
+    configs = [row.config for row in rows if row.checked]
+    if not configs:
+        raise rows[0].refusal
     for config in configs:
         if config.ledger is not None and not config.release:
             raise ConfigError("ledger", config.ledger, "null without release=true, which alone reads it")
     check_places(configs)
-    return jobs
-
-
-def checked(raw: dict[str, Any]) -> Row:
-    """Check (InputError) a composed configuration, its data and its mechanism; a dataset is loaded once."""
-    config = parse(raw)
-    options = json.dumps(config.dataset.options, sort_keys=True, default=str)
-    dataset = _load(config.dataset.name, options, _state(config.dataset))
-    key = repeat_key(raw, dataset)
-    return Row("", pipeline.prepare(config, dataset), key)
+    return rows
 
 
 def forget() -> None:

@@ -19,9 +19,9 @@ from typing import Any
 from pate_cli import results, terminal
 from pate_cli.engine import schedule
 from pate_cli.engine.progress import Advance, reporting
-from pate_cli.engine.rows import Job, columns_of
+from pate_cli.engine.rows import Row
 from pate_cli.engine.store import PLACE, RepeatRecord, RepeatStore
-from pate_cli.errors import InfeasibleError, InputError
+from pate_cli.errors import InputError
 from pate_cli.results.repeats import RepeatsFile
 from pate_cli.results.store import RECORD_NAME
 from pate_cli.terminal import write_file
@@ -32,7 +32,7 @@ _UNFINISHED = "not done: it still goes on, or was killed; finished repeats are i
 
 
 def execute(
-    jobs: Mapping[Path, Job], directory: Path, *, force: bool = False, sweep: bool, command: Sequence[str]
+    jobs: Mapping[Path, Row], directory: Path, *, force: bool = False, sweep: bool, command: Sequence[str]
 ) -> list[float | None]:
     """Run jobs side by side, each into its directory; its files are final as soon as it ends.
 
@@ -48,17 +48,15 @@ def execute(
         rows = []
         for (name, run), job in zip(runs.items(), jobs.values(), strict=True):
             with _ending_alone(run, sweep=sweep):
-                if job.run is None:
-                    refusal = job.refusal or InputError(name)
-                    infeasible = isinstance(refusal, InfeasibleError)
-                    run.finish("infeasible" if infeasible else "error", str(refusal))
+                if job.checked is None:
+                    run.finish(job.status, job.message)
                     if not sweep:
-                        raise refusal
+                        raise job.refusal
                     continue
                 if force:
-                    store.forget(job.run.key, job.run.config.repeats)
-                run.start(record=not sweep or job.run.config.repeats > 1)
-                rows.append(replace(job.run, name=name))
+                    store.forget(job.key, job.config.repeats)
+                run.start(record=not sweep or job.config.repeats > 1)
+                rows.append(replace(job, spec=replace(job.spec, name=name)))
         for remark in dict.fromkeys(text for row in rows for text in row.prepared.remarks):
             terminal.err().print(f"pate: {remark}", style="dim", markup=False, soft_wrap=True)
         title = f"{rows[0].label} eps={rows[0].config.eps:g}" if len(rows) == 1 else f"{len(rows)} jobs"
@@ -94,12 +92,9 @@ def execute(
     return [run.accuracy for run in runs.values()]
 
 
-def _table_of_sweep(jobs: Mapping[Path, Job]) -> RepeatsFile:
+def _table_of_sweep(jobs: Mapping[Path, Row]) -> RepeatsFile:
     """Table of the repeats of all jobs, in the directory above theirs."""
-    rows = {str(path): columns_of(job.raw, job.run, job=path.name) for path, job in jobs.items()}
-    for path, job in jobs.items():
-        if job.run is None:
-            rows[str(path)] |= {"status": "infeasible", "reason": str(job.refusal)}
+    rows = {str(path): job.columns(job=path.name) for path, job in jobs.items()}
     return RepeatsFile(next(iter(jobs)).parent, rows)
 
 
@@ -131,15 +126,14 @@ def _telling(advance: Advance) -> Advance:
 class _RunDirectory:
     """`result.json`, `repeats.csv` and `student.skops` (of the first repeat) of one run; command as typed."""
 
-    def __init__(self, directory: Path, job: Job, command: Sequence[str]) -> None:
+    def __init__(self, directory: Path, row: Row, command: Sequence[str]) -> None:
         self.finished = False
-        self._directory = directory
-        self._raw, self._run = job.raw, job.run
+        self._directory, self._row = directory, row
         self._command = command
         self._started = datetime.now()
         self._done: list[RepeatRecord] = []
         self._failed: list[str] = []
-        self._table = RepeatsFile(directory, {"": columns_of(job.raw, job.run)})
+        self._table = RepeatsFile(directory, {"": row.columns()})
 
     @property
     def accuracy(self) -> float | None:
@@ -160,13 +154,13 @@ class _RunDirectory:
         done.write(self._table, "")
         if done.student is not None:
             write_file(self._directory / "student.skops", done.student, sync=False)  # the store has it, too
-        if done.unit is not None:
-            insort(self._done, done.unit, key=lambda unit: unit.repeat)
+        if done.repeat is not None:
+            insort(self._done, done.repeat, key=lambda repeat: repeat.repeat)
         if done.failure is not None:
             if done.failure.trace and not self._failed:
                 terminal.err().print(done.failure.trace, markup=False, soft_wrap=True)
             self._failed.append(done.failure.message)
-        if len(self._done) + len(self._failed) == self._raw["repeats"]:
+        if len(self._done) + len(self._failed) == self._row.config.repeats:
             self.finish("error" if self._failed else "ok", next(iter(self._failed), None))
 
     def stop(self, error: BaseException) -> None:
@@ -174,7 +168,7 @@ class _RunDirectory:
         if isinstance(error, Exception):
             self.finish("error", schedule.reason(error))
         else:
-            done = f"interrupted after {len(self._done)} of {self._raw['repeats']} repeats"
+            done = f"interrupted after {len(self._done)} of {self._row.config.repeats} repeats"
             self.finish("interrupted", done)
 
     def finish(self, status: str, message: str | None = None) -> None:
@@ -206,26 +200,25 @@ class _RunDirectory:
             self._write_record(status, message)
 
     def _write_record(self, status: str, message: str | None) -> None:
-        raw, run = self._raw, self._run
+        row, prepared = self._row, self._row.checked
         summary: dict[str, Any] = dict(vars(results.summarise(self._done)))
-        if run is not None and not self._done:
-            p = run.prepared
-            summary |= {"eps": p.whole.guarantee.eps, "delta": p.delta, "n_teachers": p.n_teachers}
+        if prepared and not self._done:
+            summary |= {"eps": prepared.whole.guarantee.eps, "delta": prepared.delta}
+            summary |= {"n_teachers": prepared.n_teachers}
         if status == "infeasible":
-            summary["eps"] = float(raw["eps"])  # as typed, to tell it from the other points
-        seed = raw.get("seed")
+            summary["eps"] = row.config.eps  # as typed, to tell it from the other points
         process = {"process": {"host": platform.node(), "pid": os.getpid()}} if status == "running" else {}
         record = results.RunRecord(
             status=status,
-            dataset=str(raw.get("dataset", {}).get("name")),
-            mechanism=run.config.mechanism.label if run else str(raw.get("mechanism", {}).get("name")),
-            config=raw,
-            sizes=run.prepared.counts if run else {},
-            plan={"protects": run.prepared.protects, **run.prepared.whole.describe()} if run else {},
+            dataset=row.config.dataset.name,
+            mechanism=row.config.mechanism.label,
+            config=row.raw,
+            sizes=prepared.counts if prepared else {},
+            plan={"protects": prepared.protects, **prepared.whole.describe()} if prepared else {},
             provenance=process
             | results.collect_provenance(
-                seed=seed if isinstance(seed, int) else 0,
-                dataset_checksum=run.prepared.dataset.checksum if run else "",
+                seed=row.config.seed,
+                dataset_checksum=prepared.dataset.checksum if prepared else "",
                 started=self._started,
                 seconds=(datetime.now() - self._started).total_seconds(),
                 command=self._command,

@@ -68,19 +68,19 @@ class Done:
     """Result of one repeat of one row."""
 
     row: str
-    unit: RepeatRecord | None = None
-    failure: Failure | None = None  # why there is no unit
+    repeat: RepeatRecord | None = None
+    failure: Failure | None = None  # why there is no repeat
     student: bytes | None = None  # the content of its file, where it is wanted
     warned: tuple[str, ...] = ()  # different warnings of a repeat that was done
     failures: Failures = NONE_FAILED  # of its teachers
     votes: VoteRecord | None = None  # PRIVATE: with the last row of a task that keeps votes, if new
-    loaded: LoadedCode | None = None  # of the process that made the unit
+    loaded: LoadedCode | None = None  # of the process that made it
 
     def write(self, table: RepeatsFile, row: str | None = None) -> None:
         """Add it to a table that grows, under the name that the row has there, if another."""
         row = self.row if row is None else row
-        if self.unit:
-            table.add(row, self.unit.repeat, self.unit)
+        if self.repeat:
+            table.add(row, self.repeat.repeat, self.repeat)
         elif self.failure:
             table.add(row, self.failure.repeat, self.failure.message)
         table.grow()
@@ -90,7 +90,7 @@ class Done:
 class Results:
     """Finished repeats and failures."""
 
-    units: dict[str, list[RepeatRecord]]  # of each row, by its name: in order, without those that failed
+    repeats: dict[str, list[RepeatRecord]]  # of each row, by its name: in order, without those that failed
     failures: list[Failure] = field(default_factory=list)
 
 
@@ -103,20 +103,20 @@ def run(
     """
     store = RepeatStore(work.absolute())
     store.sweep()
-    rows = [row.ready() for row in plan.ready]
+    rows = plan.ready
     if force:
         for row in rows:
             store.forget(row.key, row.config.repeats)
-    units: dict[str, list[RepeatRecord]] = {row.name: [] for row in rows}
+    repeats: dict[str, list[RepeatRecord]] = {row.name: [] for row in rows}
     failures = []
     with contextlib.closing(do(rows, store, advance)) as results:
         for done in results:
             seen(done)
             failures += [done.failure] if done.failure else []
-            units[done.row] += [done.unit] if done.unit else []
+            repeats[done.row] += [done.repeat] if done.repeat else []
     order = {row.name: index for index, row in enumerate(rows)}
     return Results(
-        {name: sorted(found, key=lambda unit: unit.repeat) for name, found in units.items()},
+        {name: sorted(found, key=lambda repeat: repeat.repeat) for name, found in repeats.items()},
         sorted(failures, key=lambda failure: (order[failure.row], failure.repeat)),
     )
 
@@ -303,9 +303,9 @@ class _Work:
             run = self._shared.voting(task)
             if run and done.votes is not None:
                 self._votes.write(run, task.repeat, done.votes)
-            if done.unit is not None and not written:
+            if done.repeat is not None and not written:
                 key = self._shared.rows[done.row].key
-                self._store.write(key, done.unit, done.student, done.loaded)  # a full disk stops everything
+                self._store.write(key, done.repeat, done.student, done.loaded)  # a full disk stops everything
             self._done += 1
             self._tell(0)
             yield replace(done, votes=None, loaded=None)
@@ -369,13 +369,13 @@ def _do_task(
             votes = trained and replace(trained, split=_split(row.prepared, task))
             outcome = row.run(task.repeat, votes)
             student = row.student(outcome) if shared.students and task.repeat == 0 else None
-            unit = RepeatRecord.of(outcome, taken + outcome.result.seconds, student)
+            record = RepeatRecord.of(outcome, taken + outcome.result.seconds, student)
             shared.loaded.check()  # what is imported within a fit, too
-            done = Done(name, unit, None, student, outcome.warned, outcome.failures, loaded=loaded_code())
+            done = Done(name, record, None, student, outcome.warned, outcome.failures, loaded=loaded_code())
         except Exception as error:  # this row cannot; the others may
             (done,) = _failures(shared, replace(task, rows=(name,)), error)
-        if done.unit is not None and shared.store is not None:
-            shared.store.write(row.key, done.unit, done.student, done.loaded)
+        if done.repeat is not None and shared.store is not None:
+            shared.store.write(row.key, done.repeat, done.student, done.loaded)
         if run and trained and name == task.rows[-1] and run.config.cache and len(trained.ceilings) > known:
             counts = np.array(trained.votes.counts)  # a copy: joblib may have lent a file
             done = replace(done, votes=VoteRecord(counts, trained.teacher_accuracy, trained.ceilings))

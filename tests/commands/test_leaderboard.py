@@ -72,7 +72,7 @@ def test_a_page_that_another_metric_and_the_frontier_share(outside, capsys, monk
     assert {path.name: path.stat().st_mtime_ns for path in store.directory.iterdir()} == kept
     own = ["dataset=csv", "dataset.path=own.csv", "dataset.target=label", *SMALL[:3]]
     plan = plan_frontier(own, methods("noisy_gd,gaussian", []), [4.0], repeats=2)
-    assert all(store.find(row.ready().key, repeat, student=False) for row in plan.rows for repeat in range(2))
+    assert all(store.find(row.key, repeat, student=False) for row in plan.rows for repeat in range(2))
 
 
 def test_ranks_and_tests_by_hand():

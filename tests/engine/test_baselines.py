@@ -25,7 +25,7 @@ def plan_of(*given, names="gaussian,noisy_gd", eps=4.0, repeats=2):
 def units_of(plan, work):
     results = schedule.run(plan, work, force=False, advance=lambda *_: None)
     assert results.failures == []
-    return results.units
+    return results.repeats
 
 
 def numbers(plan, work):
@@ -149,4 +149,4 @@ def test_a_worker_that_has_loaded_something_else_keeps_nothing(tmp_path, monkeyp
     results = schedule.run(plan, tmp_path / "work", force=False, advance=lambda *_: None)
     assert len(results.failures) == len(plan.ready)
     assert not list((tmp_path / "work").rglob("*.json"))
-    assert all(units == [] for units in results.units.values())
+    assert all(units == [] for units in results.repeats.values())

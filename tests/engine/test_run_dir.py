@@ -34,7 +34,7 @@ def execute(*overrides: str, sweep: bool = False, into: str = "run") -> Path:
     """Run into a directory, of which an earlier run in it has left no repeats to be found."""
     Path(into).mkdir(exist_ok=True)
     finished = Path(f"{into}-{len(list(Path().iterdir()))}").absolute()
-    job = rows.Job.of(compose([*SMALL, *overrides]))
+    job = rows.Row.of(compose([*SMALL, *overrides]))
     run_dir.execute({Path(into): job}, finished, sweep=sweep, command=["pate", "run"])
     return Path(into)
 
@@ -149,7 +149,7 @@ def test_jobs_are_scheduled_together_and_final_as_they_end(monkeypatch, fits, ca
     """Three share their teachers, though not the budget; one of them fails; another job cannot work."""
     configs = [["eps=1"], ["eps=2", "split.budget=20"], ["eps=4", "mechanism=active"], ["seed=1"]]
     configs += [["mechanism=svt", "eps=0.001"]]
-    jobs = {Path(str(n)): rows.Job.of(compose([*SMALL, *more])) for n, more in enumerate(configs)}
+    jobs = {Path(str(n)): rows.Row.of(compose([*SMALL, *more])) for n, more in enumerate(configs)}
     for path in jobs:
         path.mkdir()
     run_repeat, seen = pipeline.run_repeat, []
@@ -188,7 +188,7 @@ def test_forget_reads_files_again():
     for times in (1, 2):
         Path("x").write_text(lines * times)
         rows.forget()
-        assert rows.checked(raw).prepared.dataset.n_records == 40 * times
+        assert rows.Row.of(raw).prepared.dataset.n_records == 40 * times
 
 
 def test_report_counts_what_is_missing(capsys):

@@ -11,8 +11,9 @@ import pytest
 
 from pate_cli import pipeline
 from pate_cli.config.composition import compose
+from pate_cli.config.recipes import RowSpec
 from pate_cli.engine import schedule, workers
-from pate_cli.engine.rows import Row, checked, forget
+from pate_cli.engine.rows import Row, forget
 from pate_cli.engine.store import RepeatStore
 from pate_cli.errors import ConfigError
 from pate_cli.teachers import NONE_FAILED
@@ -27,7 +28,7 @@ def _fresh(monkeypatch):
 
 
 def row(*overrides: str, name: str = "run") -> Row:
-    return dataclasses.replace(checked(compose([*SMALL, *overrides])), name=name)
+    return Row.of(compose([*SMALL, *overrides]), RowSpec(name))
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def units(tmp_path):
     def do(*overrides: str, advance: Any = lambda *_: None) -> list[Any]:
         store = RepeatStore(tmp_path / str(len(list(tmp_path.iterdir()))))
         store.directory.mkdir()
-        return [done.unit for done in schedule.do([row(*overrides)], store, advance, strict=True)]
+        return [done.repeat for done in schedule.do([row(*overrides)], store, advance, strict=True)]
 
     return do
 
@@ -181,5 +182,5 @@ def test_what_is_found_is_not_done_again_and_the_student_belongs_to_it(tmp_path)
     (student,) = store.directory.glob("*.skops")
     student.write_bytes(student.read_bytes()[:-1])
     mended = do()
-    assert [done.unit.repeat for done in mended] == [1, 2, 0]  # found, found, done again
-    assert numbers(done.unit for done in mended) == numbers(done.unit for done in first)
+    assert [done.repeat.repeat for done in mended] == [1, 2, 0]  # found, found, done again
+    assert numbers(done.repeat for done in mended) == numbers(done.repeat for done in first)

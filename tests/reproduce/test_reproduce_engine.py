@@ -17,7 +17,7 @@ def numbers(results):
     """Everything but the time it took."""
     return {
         name: [dataclasses.replace(unit, seconds=0.0) for unit in units]
-        for name, units in results.units.items()
+        for name, units in results.repeats.items()
     }
 
 
@@ -64,7 +64,7 @@ def test_sharing_teachers_and_the_number_of_workers_change_no_number(plan_of, tm
     assert said[-1] == (8, 0, 8)
     for row in plan.ready:
         alone = [RepeatRecord.of(pipeline.run_repeat(row.prepared, repeat), 0.0) for repeat in range(2)]
-        kept = results.units[row.spec.name]
+        kept = results.repeats[row.spec.name]
         assert [unit.accuracy for unit in kept] == [unit.accuracy for unit in alone]
         assert [unit.asked for unit in kept] == [unit.asked for unit in alone]
 
@@ -84,7 +84,7 @@ def test_a_failure_is_told_and_not_kept(plan_of, tmp_path, monkeypatch):
     assert [(f.row, f.repeat, f.message) for f in results.failures] == [
         ("active 4", 1, "ZeroDivisionError: no luck")
     ]
-    assert [unit.repeat for unit in results.units["active 4"]] == [0, 2]
+    assert [unit.repeat for unit in results.repeats["active 4"]] == [0, 2]
     assert said[-1] == (12, 0, 12)
     monkeypatch.undo()
     mended, said = run(plan, tmp_path / "work")
