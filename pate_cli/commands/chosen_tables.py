@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from pate_cli.commands.methods import Named, distinct, named_overrides, split_names
 from pate_cli.config.composition import options as options_of
 from pate_cli.config.composition import quoted
+from pate_cli.datasets import PACKED, find, kind_of
 from pate_cli.engine.plan import missing_data
 from pate_cli.errors import ConfigError, InputError
 
@@ -17,10 +19,8 @@ __all__ = ["DEFAULT_TABLES", "tables"]
 
 DEFAULT_TABLES = "mushroom,a9a,adult,digits,synthetic"
 _TARGET = "target"  # the column of the class, unless `:target=` names another
-_KINDS = {".parquet": "parquet", ".pq": "parquet", ".npz": "npz", ".csv": "csv", ".tsv": "csv"}
 _PLAIN = re.compile(r"[\w./+-]+")  # values that Hydra reads unquoted
-_PACKED = (".gz", ".bz2", ".xz", ".zip")
-_OWN = ("csv", "libsvm", "npz", "parquet")
+_OWN = ("csv", "jsonl", "libsvm", "npz", "parquet")
 _COMMON = ("eps", "repeats", "seed", "mechanism", "compute", "cache", "release", "ledger", "purpose")
 _ACCEPTED = (
     "names of data sets, NAME where PATE_DATA or ./data holds NAME.csv, or files, each with its options after"
@@ -32,7 +32,7 @@ def tables(names: str, typed: Sequence[str], config_dir: str | None = None) -> l
     """Read `--tables` and every `--table` NAME=OVERRIDE,OVERRIDE.
 
     `names`, separated by commas, are data sets of the group `dataset`; or NAME, where PATE_DATA or ./data
-    holds NAME.csv; or files (CSV, Parquet, .npz; any other is LIBSVM's format); with their options after
+    holds NAME.csv; or files, read by their ending (any other is LIBSVM's format); with their options after
     colons, as ``mine.csv:target=label:sep=;``. A file that is not there is no error, unless none is.
     """
     chosen = [_named(text, config_dir) for text in split_names(names)]
@@ -67,9 +67,10 @@ def _named(text: str, config_dir: str | None) -> Named:
         if not held:
             raise ConfigError("--tables", name, f"{', '.join(known)}; {_ACCEPTED}")
         path = held[0]
-    stem = Path(path.name.removesuffix(path.suffix) if path.suffix.lower() in _PACKED else path.name)
-    kind = _KINDS.get(stem.suffix.lower(), "libsvm")
+    stem = Path(path.name.removesuffix(path.suffix) if path.suffix.lower() in PACKED else path.name)
+    kind = kind_of(path)
     overrides = [f"dataset={kind}", f"dataset.path={quoted(str(path))}", *given]
-    if kind in ("csv", "parquet") and not any(text.startswith("dataset.target=") for text in given):
+    needs_target = "target" in {field.name for field in fields(find(kind).Options)}
+    if needs_target and not any(text.startswith("dataset.target=") for text in given):
         overrides.append(f"dataset.target={_TARGET}")
     return Named(stem.stem, tuple(overrides), "" if path.is_file() else f"{path}: no such file")

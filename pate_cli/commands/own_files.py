@@ -7,8 +7,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from pate_cli.checks import take
+from pate_cli.datasets import find, kind_of
 from pate_cli.datasets.csv_files import ENCODING, SEPARATOR, CsvFormat, read_csv
-from pate_cli.datasets.parquet import is_parquet, read_parquet
 from pate_cli.datasets.reading import Table
 
 __all__ = ["add_format_options", "read_table"]
@@ -23,9 +23,10 @@ def add_format_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_table(path: Path, options: argparse.Namespace, text: Collection[str] = ()) -> Table:
-    """Read a CSV file, or Parquet by its ending, as data sets do; `text` as of `read_csv`."""
-    if is_parquet(path):
-        return read_parquet(path, text)
+    """Read a table as the data set of its ending does, else as CSV; `text` as of `read_csv`."""
+    if read := getattr(find(kind_of(path)), "read", None):
+        table: Table = read(path, text)
+        return table
     sep = None if options.sep is None else take("--sep", options.sep, SEPARATOR)
     encoding = None if options.encoding is None else take("--encoding", options.encoding, ENCODING)
     form = CsvFormat(sep, encoding, options.decimal, not options.no_header)

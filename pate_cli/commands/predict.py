@@ -15,10 +15,10 @@ import numpy as np
 
 from pate_cli.checks import Real, take
 from pate_cli.commands.own_files import add_format_options, read_table
+from pate_cli.datasets import kind_of
 from pate_cli.datasets.labels import Labels, identity
 from pate_cli.datasets.libsvm import parse
 from pate_cli.datasets.new_records import training_table
-from pate_cli.datasets.parquet import is_parquet
 from pate_cli.datasets.reading import texts
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.students import load_student
@@ -122,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _numbered(args: argparse.Namespace, model: SavedStudent) -> _Records:
     """Records of a LIBSVM file."""
-    if ".csv" in args.data.name.lower() or is_parquet(args.data):
+    if ".csv" in args.data.name.lower() or kind_of(args.data) != "libsvm":
         raise DataError(f"{args.data}: this model was trained on numbered features; accepted: a LIBSVM file")
     for option, why in (("target", "its labels come first on each line"), ("id", "it has no columns")):
         if getattr(args, option) is not None:

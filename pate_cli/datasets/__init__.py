@@ -12,6 +12,7 @@ import importlib.metadata
 import importlib.util
 import os
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.checks import read_options
@@ -22,8 +23,18 @@ from pate_cli.errors import ConfigError
 if TYPE_CHECKING:
     from pate_cli.types import Dataset
 
-__all__ = ["FILES", "GROUP", "NAMES", "SplitSizes", "becomes_sparse", "cached_split", "find", "load", "names"]
-__all__ += ["sizes", "sizes_of", "split", "warnings_of"]
+__all__ = [
+    "FILES",
+    "GROUP",
+    "NAMES",
+    "PACKED",
+    "SplitSizes",
+    "becomes_sparse",
+    "cached_split",
+    "find",
+    "kind_of",
+]
+__all__ += ["kind_of", "load", "names", "sizes", "sizes_of", "split", "warnings_of"]
 
 GROUP = "pate.datasets"
 """Group of entry points for datasets of other packages."""
@@ -45,12 +56,26 @@ _MODULES = {
     "adult": "adult",
     "libsvm": "libsvm",
     "csv": "csv_files",
+    "jsonl": "json_lines",
     "parquet": "parquet",
     "npz": "arrays",
     "shards": "shards",
     "digits": "digits",
     "thresholds": "thresholds",
 }
+
+_ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".npz": "npz",
+}
+
+PACKED = (".bz2", ".gz", ".xz", ".zip")
+"""Endings of compressed files, in which another one may come before."""
 
 NAMES: tuple[str, ...] = tuple(_MODULES)
 """Every name of this room."""
@@ -74,6 +99,20 @@ def find(name: str) -> Any:
     if not (hasattr(module, "Options") and hasattr(module, "load")):
         raise ConfigError("dataset.name", name, "a module with Options and load; see docs/extending.md")
     return module
+
+
+def kind_of(path: Path) -> str:
+    """Name of the dataset that reads a file, by its ending; libsvm where none has it.
+
+    A dataset of another package names its endings in ``ENDINGS``; with ``read(path, text) -> Table`` its
+    files can be described and predicted, too.
+    """
+    ending = (Path(path.stem) if path.suffix.lower() in PACKED else path).suffix.lower()
+    if ending and ending not in _ENDINGS:
+        for point in importlib.metadata.entry_points(group=GROUP):
+            if ending in getattr(point.load(), "ENDINGS", ()):
+                return point.name
+    return _ENDINGS.get(ending, "libsvm")
 
 
 def _imported(name: str) -> Any:

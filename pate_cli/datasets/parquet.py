@@ -14,7 +14,7 @@ from pate_cli.datasets.tables import TableOptions, make_dataset
 from pate_cli.errors import DataError, InputError
 from pate_cli.types import Dataset
 
-__all__ = ["Options", "is_parquet", "load", "read_parquet"]
+__all__ = ["Options", "load", "read", "read_parquet"]
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,6 @@ class Options(TableOptions):
 def load(name: str, options: Options) -> Dataset:
     """Load a Parquet file, or three; see `make_dataset`."""
     return make_dataset(name, options, read_parquet, "a Parquet file")
-
-
-def is_parquet(path: Path) -> bool:
-    """Whether a file is read as Parquet where its ending decides."""
-    return path.suffix.lower() in (".parquet", ".pq")
 
 
 def read_parquet(path: Path, text: Collection[str] = ()) -> Table:
@@ -81,3 +76,6 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> Table:
     columns = columns_of(pd.DataFrame(columns, copy=False))
     frame = pd.DataFrame(columns, index=pd.RangeIndex(1, held.num_rows + 1), copy=False)
     return Table(frame, path, checksum, "row", frozenset(dates), unread, row_names)
+
+
+read = read_parquet

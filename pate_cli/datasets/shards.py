@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Or, Whole, option
+from pate_cli.datasets import kind_of
 from pate_cli.datasets.inference import has_row_names
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.libsvm import load_file, raw_file, with_columns, zero_based, zeros
-from pate_cli.datasets.parquet import is_parquet, read_parquet
+from pate_cli.datasets.parquet import read_parquet
 from pate_cli.datasets.reading import Table, joint_digest
 from pate_cli.datasets.schema import listed
 from pate_cli.datasets.three_files import Cell, FileOptions, LoadedFile, dataset_of
@@ -47,7 +48,7 @@ def load(name: str, options: Options) -> Dataset:
     """
     where, public_path, test_path = options.paths("a directory of Parquet or LIBSVM files")
     paths, remarks = _files(where)
-    parquet = is_parquet(paths[0])
+    parquet = kind_of(paths[0]) == "parquet"
     opened = _parquet(paths, options.target) if parquet else _libsvm(paths, public_path, test_path, options)
     files, n_features, read, first_index = opened
     shards = tuple(Shard(file.path.absolute(), file.checksum, len(file.labels.codes)) for file in files)
@@ -78,7 +79,8 @@ def _files(where: Path) -> tuple[list[Path], tuple[str, ...]]:
     _collect(where, paths, hidden)
     if not paths:
         raise DataError(f"{where}: no files in it")
-    if other := [path for path in paths if is_parquet(path) != is_parquet(paths[0])]:
+    parquet = {path: kind_of(path) == "parquet" for path in paths}
+    if other := [path for path in paths if parquet[path] != parquet[paths[0]]]:
         raise DataError(f"{where}: {paths[0].name} and {other[0].name} are of two kinds; one is accepted")
     seen: dict[tuple[int, int], Path] = {}
     for path in paths:

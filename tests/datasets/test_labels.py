@@ -16,7 +16,7 @@ from pate_cli.errors import ConfigError, DataError
 
 pytest.importorskip("pyarrow")
 
-KINDS = ("csv", "parquet", "npz", "libsvm", "shards of parquet", "shards of libsvm")
+KINDS = ("csv", "jsonl", "parquet", "npz", "libsvm", "shards of parquet", "shards of libsvm")
 BIG = [str(2**60 + 1), str(2**60 + 3)]
 
 
@@ -37,13 +37,15 @@ def write(kind, name, labels, n=40):
         more = {"target": "y"} if kind == "parquet" else {"n_features": 1}
         return "shards", {"path": name, **more}
     one(kind, name, labels)
-    return kind, {"path": name, **({"target": "y"} if kind in ("csv", "parquet") else {})}
+    return kind, {"path": name, **({"target": "y"} if kind in ("csv", "jsonl", "parquet") else {})}
 
 
 def one(kind, path, labels):
     table = pd.DataFrame({"x": np.arange(len(labels)) % 7 + 0.5, "y": labels})
     if kind == "csv":
         table.to_csv(path, index=False)
+    elif kind == "jsonl":
+        table.to_json(path, orient="records", lines=True)
     elif kind == "parquet":
         table.to_parquet(path)
     elif kind == "npz":

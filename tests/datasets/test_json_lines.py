@@ -1,0 +1,83 @@
+"""JSON lines, through the one registry of readers by the ending of a file."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pate_cli import datasets
+from pate_cli.cli import main
+from pate_cli.datasets import json_lines
+from pate_cli.errors import DataError
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(name: str, n: int = 600) -> list[dict[str, object]]:
+    """Records whose zip code, a text of digits, says the class."""
+    rng = np.random.default_rng(0)
+    records = [{"zip": f"010{i % 4:02}", "x": round(x, 3)} for i, x in enumerate(rng.normal(size=n))]
+    records = [record | {"y": "yes" if record["zip"] < "01002" else "no"} for record in records]
+    Path(name).write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return records
+
+
+def test_a_text_of_digits_stays_a_text_and_numbers_are_numbers():
+    write("f.jsonl", 8)
+    table = json_lines.read(Path("f.jsonl"))
+    assert list(table.frame["zip"][:2]) == ["01000", "01001"]
+    assert table.frame["x"].dtype == np.float64
+    Path("f.jsonl").write_text(
+        '{"id": 1152921504606846977, "b": true}\n\n{"id": 1152921504606846979, "c": 0.5}\n'
+    )
+    table = json_lines.read(Path("f.jsonl"), {"id"})
+    assert list(table.frame["id"]) == ["1152921504606846977", "1152921504606846979"]
+    assert list(table.frame["b"]) == ["True", ""]
+    assert list(table.frame.index) == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[1]",
+        "7",
+        '{"a": 1',
+        '{"a": NaN}',
+        '{"a": 1e999}',
+        '{"a": 1, "a": 2}',
+        r'{"a": "\ud800"}',
+        "[" * 10**5,
+    ],
+)
+def test_what_is_no_record_is_refused_by_its_line(line):
+    Path("f.jsonl").write_text(f'{{"a": 1}}\n{line}\n')
+    with pytest.raises(DataError, match=r"f\.jsonl, line 2: not an object of JSON \("):
+        json_lines.read(Path("f.jsonl"))
+
+
+def test_it_is_trained_on_described_and_predicted(capsys):
+    records = write("f.jsonl")
+    given = ["dataset=jsonl", "dataset.path=f.jsonl", "dataset.target=y", "teacher.size=20", "eps=20"]
+    assert main(["run", *given, "split.public=100", "repeats=1", "hydra.run.dir=out"]) == 0
+    assert main(["data", "describe", "f.jsonl", "--target", "y"]) == 0
+    assert "zip" in capsys.readouterr().out
+    assert main(["predict", "out/student.skops", "f.jsonl", "--output", "labels"]) == 0
+    labels = Path("labels").read_text().split()
+    assert np.mean([label == record["y"] for label, record in zip(labels, records, strict=True)]) > 0.9
+
+
+def test_files_of_a_plug_in_are_known_by_their_ending(monkeypatch):
+    arff = SimpleNamespace(ENDINGS=(".arff",))
+    points = [SimpleNamespace(name="arff", load=lambda: arff)]
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: points)
+    names = ["a.arff", "a.ARFF.gz", "a.jsonl.xz", "a.txt", "a"]
+    assert [datasets.kind_of(Path(name)) for name in names] == ["arff", "arff", "jsonl", "libsvm", "libsvm"]
