@@ -23,17 +23,7 @@ from pate_cli.errors import ConfigError
 if TYPE_CHECKING:
     from pate_cli.types import Dataset
 
-__all__ = [
-    "FILES",
-    "GROUP",
-    "NAMES",
-    "PACKED",
-    "SplitSizes",
-    "becomes_sparse",
-    "cached_split",
-    "find",
-    "kind_of",
-]
+__all__ = ["FILES", "GROUP", "NAMES", "PACKED", "SplitSizes", "becomes_sparse", "cached_split", "find"]
 __all__ += ["kind_of", "load", "names", "sizes", "sizes_of", "split", "warnings_of"]
 
 GROUP = "pate.datasets"

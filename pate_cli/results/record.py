@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import UnionType
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.results.interval import Interval
@@ -75,7 +76,7 @@ class RunRecord(Summary):
 
     def to_dict(self) -> dict[str, Any]:
         """Make the content of `result.json`: JSON's own types, infinities as "inf", nan as null."""
-        content = {name: getattr(self, name) for name in ("schema_version", *_SCHEMA)}
+        content = {name: getattr(self, name) for name in ("schema_version", *_KINDS)}
         if (found := self.accuracy) is not None:
             content["accuracy"] = {"mean": found.mean, "ci95": found.half_width, "n": found.n, "law": _LAW}
         content["diagnostics"] = {"note": DIAGNOSTICS_NOTE, **self.diagnostics}
@@ -91,22 +92,34 @@ class RunRecord(Summary):
         if version != SCHEMA_VERSION:
             raise ValueError(f"schema_version: got {version!r}; this version of pate reads {SCHEMA_VERSION}")
         values: dict[str, Any] = {}
-        for name, (accepts, expected) in _SCHEMA.items():
+        for name, kind in _KINDS.items():
             if name not in content:
                 raise ValueError(f"no key {name!r}")
-            value = content[name]
-            if name in _NUMERIC:
-                value = _with_infinities(value)
-            if not accepts(value):
-                raise ValueError(f"{name}: expected {expected}")
-            values[name] = value
-        if (found := values["accuracy"]) is not None:
-            mean, half, n = found["mean"], found["ci95"], found["n"]
-            # versions that did not write the law had 1.96 s/sqrt(n)
-            old = half is not None and n > 1 and "law" not in found
-            values["accuracy"] = Interval.around(mean, half / 1.96, n) if old else Interval(mean, half, n)
+            values[name] = _with_infinities(content[name]) if name in _NUMERIC else content[name]
+            if not isinstance(values[name], kind) or isinstance(values[name], bool):
+                raise ValueError(f"{name}: expected {kind if isinstance(kind, UnionType) else kind.__name__}")
+        if values["accuracy"] is not None:
+            values["accuracy"] = _accuracy(values["accuracy"])
         values["diagnostics"].pop("note", None)
+        for name, value in values["diagnostics"].items():
+            if not isinstance(value, int | float | None) or (
+                name == "ceiling" and not 0 <= (value or 0) <= 1
+            ):
+                raise ValueError(f"diagnostics: {name}: got {value!r}; expected a number")
         return cls(**values)
+
+
+def _accuracy(content: dict[str, Any]) -> Interval:
+    """Read an interval of shares; versions that did not write the law had 1.96 s/sqrt(n)."""
+    try:
+        mean, half, n = content["mean"], content["ci95"], content["n"]
+        possible = 0 <= mean <= 1 and n >= 1 and 0 <= (half or 0) <= _WIDEST
+    except (KeyError, TypeError):
+        possible = False
+    if not possible:
+        raise ValueError(f"accuracy: expected mean in [0, 1], ci95 in [0, {_WIDEST}] or null and n >= 1")
+    old = half is not None and n > 1 and "law" not in content
+    return Interval.around(mean, half / 1.96, n) if old else Interval(mean, half, n)
 
 
 def summarise(repeats: Sequence[RepeatResult]) -> Summary:
@@ -144,70 +157,18 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _is_number(value: Any, low: float = -math.inf, high: float = math.inf) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
-
-
-def _is_count(value: Any, low: int = 0) -> bool:
-    return isinstance(value, int) and _is_number(value, low)
-
-
-def _is_accuracy(value: Any) -> bool:
-    """Whether it is an interval; the half width of numbers in [0, 1] is largest for 0 and 1."""
-    return (
-        isinstance(value, dict)
-        and _is_number(value.get("mean"), 0, 1)
-        and "ci95" in value
-        and (value["ci95"] is None or _is_number(value["ci95"], 0, _WIDEST))
-        and _is_count(value.get("n"), 1)
-    )
-
-
-def _are_diagnostics(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        one is None or name == "note" or _is_number(one, *((0, 1) if name == "ceiling" else ()))
-        for name, one in value.items()
-    )
-
-
 # where "inf" is a number; elsewhere it is a name
 _NUMERIC = {"n_asked", "n_answered", "eps", "delta", "eps_ex_post", "plan", "diagnostics"}
 
-_Kind = tuple[Callable[[Any], bool], str]
-
-
-def _or_null(accepts: Callable[[Any], bool], expected: str) -> _Kind:
-    return lambda value: value is None or accepts(value), f"{expected}, or null"
-
-
-_TEXT: _Kind = (lambda value: isinstance(value, str), "text")
-_OBJECT: _Kind = (lambda value: isinstance(value, dict), "an object")
-_AMOUNT = _or_null(lambda value: _is_number(value, 0), "a number of at least 0")
-
-# every key of the file but the version, in the file's order: what is accepted, and that in words
-_SCHEMA: dict[str, _Kind] = {
-    "status": (lambda value: value in STATUSES, f"one of {', '.join(STATUSES)}"),
-    "dataset": _TEXT,
-    "mechanism": _TEXT,
-    "config_hash": _TEXT,
-    "sizes": (
-        lambda value: (
-            isinstance(value, dict) and all(one is None or _is_count(one) for one in value.values())
-        ),
-        "an object of integers",
-    ),
-    "n_teachers": _or_null(_is_count, "an integer of at least 0"),
-    "n_asked": _AMOUNT,
-    "n_answered": _AMOUNT,
-    "eps": _AMOUNT,
-    "delta": _AMOUNT,
-    "eps_ex_post": _or_null(_is_number, "a number or 'inf'"),
-    "accuracy": _or_null(
-        _is_accuracy, f"an object with mean in [0, 1], ci95 in [0, {_WIDEST}] or null and n of at least 1"
-    ),
-    "diagnostics": (_are_diagnostics, "an object of numbers, the ceiling in [0, 1]"),
-    "plan": _OBJECT,
-    "provenance": _OBJECT,
-    "message": _or_null(*_TEXT),
-    "config": _OBJECT,
+_NUMBER = int | float | None
+_KINDS: dict[str, type | UnionType] = {
+    **dict.fromkeys(("status", "dataset", "mechanism", "config_hash"), str),
+    "sizes": dict,
+    "n_teachers": int | None,
+    **dict.fromkeys(("n_asked", "n_answered", "eps", "delta", "eps_ex_post"), _NUMBER),
+    "accuracy": dict | None,
+    **dict.fromkeys(("diagnostics", "plan", "provenance"), dict),
+    "message": str | None,
+    "config": dict,
 }
+"""Every key of the file but the version, in the file's order."""

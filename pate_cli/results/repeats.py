@@ -13,7 +13,6 @@ import contextlib
 import csv
 import io
 import math
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.errors import DataError, one_line
 from pate_cli.results.record import RunRecord
 from pate_cli.results.settings import NAMES, dataset_name, differing, row_hash, settings
-from pate_cli.results.store import RECORD_NAME, read_record
+from pate_cli.results.store import RECORD_NAME, find_files, read_record
 from pate_cli.terminal import open_file, write_file
 
 if TYPE_CHECKING:
@@ -161,14 +160,11 @@ def find_repeats(
     """Read repeats as `read_repeats` does, and name each file that cannot be read with the reason."""
     unreadable: list[tuple[Path, str]] = []
     rows: list[_Row] = []
-    seen: set[Path] = set()
-    for path in (file for given in paths for file in _files(Path(given), unreadable)):
-        if (real := path.resolve()) not in seen:
-            seen.add(real)
-            try:
-                rows += _run(path) if path.suffix == ".json" else _comparison(path)
-            except DataError as error:
-                unreadable.append((path, one_line(str(error))))
+    for path in find_files(paths, (RECORD_NAME, REPEATS), unreadable):  # the record of a run has its settings
+        try:
+            rows += _run(path) if path.suffix == ".json" else _comparison(path)
+        except DataError as error:
+            unreadable.append((path, one_line(str(error))))
     kept = _select(rows)
     return _frame(kept, len(rows) - len(kept), constant=constant), unreadable
 
@@ -193,21 +189,6 @@ class _Row:
         return all(line["status"] == "ok" for line in self.lines)
 
 
-def _files(path: Path, unreadable: list[tuple[Path, str]]) -> Iterator[Path]:
-    """Files to read in and below a directory: of a run its record, which has its settings."""
-    if not path.is_dir():
-        yield path
-        return
-
-    def refuse(error: OSError) -> None:
-        unreadable.append((Path(error.filename or path), error.strerror or str(error)))
-
-    for folder, below, files in os.walk(path, onerror=refuse):
-        below.sort()
-        if name := next((name for name in (RECORD_NAME, REPEATS) if name in files), None):
-            yield Path(folder) / name
-
-
 def _run(path: Path) -> list[_Row]:
     """Row of a run, with the settings of its record: files of earlier versions have the measures alone."""
     try:
@@ -230,14 +211,11 @@ def _run(path: Path) -> list[_Row]:
     columns |= {"row": row_hash(record.config)}
     columns |= {"checksum": record.provenance.get("dataset_checksum") or None}
     lines: list[dict[str, Any]] = []
-    if parsed:
-        for line in parsed:
-            measured = {name.removeprefix("diagnostics."): value for name, value in line.items()}
-            measured = {
-                name: value for name, value in measured.items() if name not in (*columns, "directory")
-            }
+    for line in parsed:
+        measured = {name.removeprefix("diagnostics."): value for name, value in line.items()}
+        measured = {name: value for name, value in measured.items() if name not in (*columns, "directory")}
+        if measured["repeat"] is not None:
             lines.append({"status": "ok", "reason": None} | measured)
-    lines = [line for line in lines if line["repeat"] is not None]
     if record.status != "ok" and all(line["status"] == "ok" for line in lines):
         lines.append({"repeat": None, "status": record.status, "reason": one_line(record.message or "")})
     return [_Row(columns | {"directory": str(path.parent)}, lines, _started(record, path), of_run=True)]

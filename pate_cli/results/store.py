@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from pate_cli.errors import DataError, one_line
 from pate_cli.results.record import RunRecord
 from pate_cli.terminal import open_file, write_file
 
-__all__ = ["RECORD_NAME", "Found", "find_records", "read_record", "write_record"]
+__all__ = ["RECORD_NAME", "Found", "find_files", "find_records", "read_record", "write_record"]
 
 RECORD_NAME = "result.json"
 
@@ -52,15 +52,9 @@ def find_records(paths: Iterable[str | Path]) -> Found:
     """Read every `result.json` in or below the given directories (a file given itself may have any name).
 
     Nothing is skipped in silence: what cannot be read is returned with the reason.
-    A file reached twice is read once. Links to directories are not followed.
     """
     found = Found([], [])
-    seen: set[Path] = set()
-    for file in (file for path in paths for file in _candidates(Path(path), found.unreadable)):
-        real = file.resolve()
-        if real in seen:
-            continue
-        seen.add(real)
+    for file in find_files(paths, (RECORD_NAME,), found.unreadable):
         try:
             found.records.append(_read(file))
         except DataError as error:
@@ -68,18 +62,27 @@ def find_records(paths: Iterable[str | Path]) -> Found:
     return found
 
 
-def _candidates(path: Path, unreadable: list[tuple[Path, str]]) -> Iterator[Path]:
-    if not path.is_dir():
-        yield path
-        return
+def find_files(
+    paths: Iterable[str | Path], names: Sequence[str], unreadable: list[tuple[Path, str]]
+) -> Iterator[Path]:
+    """Files among `paths`, and the first of `names` in each directory and those below it; a file once.
+
+    Links to directories are not followed; a directory that cannot be read is added to `unreadable`.
+    """
 
     def refuse(error: OSError) -> None:
         unreadable.append((Path(error.filename or path), error.strerror or str(error)))
 
-    for folder, below, files in os.walk(path, onerror=refuse):
-        below.sort()
-        if RECORD_NAME in files:
-            yield Path(folder) / RECORD_NAME
+    seen: set[Path] = set()
+    for path in map(Path, paths):
+        found = [] if path.is_dir() else [path]
+        for folder, below, files in os.walk(path, onerror=refuse) if path.is_dir() else ():
+            below.sort()
+            found += [Path(folder) / name for name in names if name in files][:1]
+        for file in found:
+            if (real := file.resolve()) not in seen:
+                seen.add(real)
+                yield file
 
 
 def _read(path: Path) -> RunRecord:
