@@ -27,6 +27,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
+from pate_cli.mechanisms import find, names
+
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "numbers.json"
 DATA = HERE.parent.parent / "shared" / "data"
@@ -34,11 +36,11 @@ DATA = HERE.parent.parent / "shared" / "data"
 SMALL = ["dataset.n_records=6000", "split.private=5000", "split.public=100", "split.budget=40", "repeats=2"]
 """A small synthetic set: what most mechanisms are tried on."""
 
-PLAIN = ("gaussian", "active", "gnmax", "soft", "svt", "best", "noisy_gd", "output_perturbation")
-"""Mechanisms tried with the options they have."""
-
-ON_THRESHOLDS = ("sspp", "agprivcl", "universal", "realizable_to_agnostic", "private_prediction")
+ON_THRESHOLDS = [name for name in names() if ".agnostic." in find(name).__name__]
 """Mechanisms that learn a hypothesis class, on a line."""
+
+PLAIN = [name for name in names() if name not in ON_THRESHOLDS]
+"""Mechanisms tried with the options they have."""
 
 AGNOSTIC = ["dataset=thresholds", "dataset.n_records=20000", "split.public=200", "repeats=2"]
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from pate_cli import mechanisms
 from pate_cli.cli import main
+from pate_cli.testing import check_mechanism
 
 REPO = Path(__file__).resolve().parent.parent
 EXAMPLE = REPO / "docs" / "example"
@@ -71,6 +74,41 @@ def test_a_module_that_is_not_installed_comes_by_its_import_path(pate):
     code, _, err = pate("plan", "mechanism=gaussian", "mechanism.name=nowhere.at_all", path=EXAMPLE)
     assert code == 2
     assert "mechanism.name: got 'nowhere.at_all'" in err
+
+
+FRESH = '''"""A mechanism that is a file and its defaults, and nothing else."""
+
+from dataclasses import replace
+
+from pate_cli.mechanisms.gaussian import Options, gaussian_labels
+
+
+def calibrate(options, setting):
+    s = setting
+    made = gaussian_labels(s.eps, s.delta, s.n_public, s.n_classes, options.calibration)
+    return replace(made, n_teachers=s.n_teachers)
+'''
+
+
+def test_a_mechanism_is_a_file_and_no_list_is_edited(tmp_path, monkeypatch, pate):
+    (tmp_path / "fresh.py").write_text(FRESH)
+    (tmp_path / "conf" / "mechanism").mkdir(parents=True)
+    (tmp_path / "conf" / "mechanism" / "fresh.yaml").write_text("name: fresh\ncalibration: tight\n")
+    monkeypatch.setattr(mechanisms, "__path__", [*mechanisms.__path__, str(tmp_path)])
+    given = ["--config-dir", "conf", "mechanism=fresh", "eps=8"]
+    code, out, err = pate("run", *given, *SMALL, path=tmp_path)
+    assert code == 0, err
+    assert "20/20" in out
+    assert "fresh" in pate("table", "outputs", path=tmp_path)[1]
+    assert pate("audit", *given, "--queries", "4", "--runs", "800", path=tmp_path)[0] == 0
+    assert re.search(r"fresh +Gaussian +votes +parts +any +yes", pate("check", "--list", path=tmp_path)[1])
+    checks = check_mechanism("fresh")
+    forms = {check.form.removeprefix("fresh") for check in checks}
+    assert {", exact, persons", ", 3 classes, sparse", ", mapped", ", public file"} <= forms
+    one_each = {check.name: check for check in checks if check.name not in ("unmoved", "alike")}
+    for check in [*one_each.values(), checks[-2]]:
+        check()
+    assert checks[-2].name == "unmoved"
 
 
 def test_it_gets_votes_where_a_person_has_several_records(tmp_path, pate):

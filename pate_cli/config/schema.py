@@ -46,8 +46,6 @@ __all__ = [
     "parse",
 ]
 
-_ORACLES = {"active": "gaussian", "active-svt": "svt"}
-
 
 @dataclass(frozen=True)
 class Made:
@@ -164,8 +162,8 @@ class MechanismConfig:
 
     @property
     def oracle(self) -> str:
-        """Name of the answering mechanism in tables; `active` only selects the queries of another one."""
-        return _ORACLES.get(self.label, self.label)
+        """Name of the answering mechanism in tables; some only select the queries of another one."""
+        return mechanisms.oracle(self.name, self.options)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
 from pate_cli.types import Setting
 
 __all__ = ["GROUP", "Mechanism", "SampledAttack", "VoteMechanism"]
-__all__ += ["calibrate", "checked_options", "features_of", "find", "label", "names", "picks_queries", "read"]
+__all__ += ["calibrate", "checked_options", "features_of", "find", "label", "names", "oracle"]
+__all__ += ["picks_queries", "read"]
 
 GROUP = "pate.mechanisms"
 """Entry points of mechanisms of other packages: a name and a module."""
@@ -73,6 +74,12 @@ def label(name: str, options: Any) -> str:
     """Name of a mechanism in tables, which may depend on its options."""
     module = find(name)
     return str(module.label(options)) if hasattr(module, "label") else name
+
+
+def oracle(name: str, options: Any) -> str:
+    """Name of the mechanism that answers: itself, or that of which it only selects the queries."""
+    module = find(name)
+    return str(module.oracle(options)) if hasattr(module, "oracle") else label(name, options)
 
 
 def picks_queries(name: str) -> bool:

@@ -15,7 +15,7 @@ from pate_cli.queries.half_spaces import Active
 from pate_cli.queries.thresholds import Disagreement
 from pate_cli.types import Setting
 
-__all__ = ["Options", "calibrate", "label", "picks_queries"]
+__all__ = ["Options", "calibrate", "label", "oracle", "picks_queries"]
 
 picks_queries = True
 """Points are chosen; see `pate_cli.mechanisms.picks_queries`."""
@@ -52,6 +52,11 @@ def label(options: Options) -> str:
     return f"{name}-exact" if options.hypotheses == "thresholds" else name
 
 
+def oracle(options: Options) -> str:
+    """Name of who answers, for tables; the exact form has a student of its own."""
+    return label(options) if options.hypotheses == "thresholds" else options.oracle
+
+
 def calibrate(options: Options, setting: Setting) -> VoteMechanism:
     """Calibrate the oracle for `split.budget` questions.
 
@@ -69,9 +74,9 @@ def calibrate(options: Options, setting: Setting) -> VoteMechanism:
         accepted = "constrained; weighted with half_spaces and two classes"
         raise ConfigError("mechanism.test", o.test, accepted)
     if o.oracle == "gaussian" or math.isinf(s.eps):
-        oracle: VoteMechanism = gaussian_labels(s.eps, s.delta, s.budget, s.n_classes, o.calibration)
+        answering: VoteMechanism = gaussian_labels(s.eps, s.delta, s.budget, s.n_classes, o.calibration)
     else:
-        oracle = stable_labels(
+        answering = stable_labels(
             s.eps,
             s.delta,
             s.budget,
@@ -86,4 +91,4 @@ def calibrate(options: Options, setting: Setting) -> VoteMechanism:
         if exact
         else Active(o.mellowness, o.fill, o.step if weighted else None)
     )
-    return replace(oracle, n_teachers=s.n_teachers, budget=s.budget, strategy=strategy)
+    return replace(answering, n_teachers=s.n_teachers, budget=s.budget, strategy=strategy)

@@ -5,7 +5,8 @@ A mechanism is one module of `pate_cli.mechanisms` (or of `agnostic`, `direct` a
 - ``Options``: a frozen dataclass, each field declared with its default and check (`pate_cli.checks.option`);
   `conf/mechanism/NAME.yaml` has the same defaults;
 - ``calibrate(options, setting) -> Mechanism``, which refuses what cannot work before any training;
-- where a table should name it otherwise, ``label(options) -> str``;
+- where a table should name it otherwise, ``label(options) -> str``; where another one answers, and it only
+  selects the queries, ``oracle(options) -> str``, the name of that;
 - where it chooses which points are labelled, ``picks_queries = True``;
 - where its defaults are slow or leave code unused, ``checked_options``, a tuple of options that `pate check`
   puts it to, the first in all forms.

@@ -49,7 +49,7 @@ def truth(X):
     return (X[:, 0] > 0.4).astype(np.int64)
 
 
-NAMES = ("agprivcl", "sspp", "universal", "realizable_to_agnostic", "private_prediction")
+NAMES = [name for name in mechanisms.names() if ".agnostic." in mechanisms.find(name).__name__]
 
 
 @pytest.mark.parametrize("name", NAMES)
