@@ -1,12 +1,15 @@
 """Our accounting against 60-digit arithmetic, dp-accounting and autodp, at random points."""
 
+import inspect
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from mpmath import erfc, exp, mp, mpf, sqrt
 
-from pate_cli.privacy import composition, gaussian, svt
+from pate_cli.privacy import composition, gaussian, gnmax, selection, svt
 
 
 @pytest.fixture(autouse=True)
@@ -133,3 +136,49 @@ def test_composition_against_dp_accounting_and_autodp(eps0, count):
     assert ours == pytest.approx(one.self_compose(count).get_epsilon_for_delta(delta), rel=1e-6)
     renyi = transformer_zoo.Composition()([mechanism_zoo.PureDP_Mechanism(eps0)], [count])
     assert ours <= min(renyi.get_approxDP(delta), count * eps0) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rule", ["liu2021", "bassily2018"])
+def test_published_rules_for_gaussian_noise_are_safe(rule):
+    """Their noise, in the exact profile, costs no more than they say."""
+    for eps, delta, ell, _ in _points():
+        if eps > 1 or delta > 0.1:
+            continue  # what they are published for
+        sigma = gaussian.sigma_by(rule, eps, delta, ell, 1.0)
+        assert _profile(eps, math.sqrt(ell) / sigma) <= mpf(delta), (eps, delta, ell)
+
+
+def test_advanced_composition_is_safe():
+    """Of choices of eps0 = eps/factor, and as its derivation goes."""
+    for eps, delta, _, count in _points():
+        if eps > 1 or delta > 0.1:
+            continue
+        eps0 = eps / composition.advanced_factor(delta, count)
+        assert _composed(eps, eps0, count) <= mpf(delta), (eps, delta, count)
+
+
+def test_a_renyi_divergence_costs_no_less_than_the_exact_profile():
+    """Of Gaussian noise, whose divergence of any order and whose profile are both known."""
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        mu, delta = 10 ** rng.uniform(-2, 1), 10 ** rng.uniform(-12, -1)
+        order = 1 + 10 ** rng.uniform(-1, 2)
+        eps = gnmax.eps_of_rdp(order * mu**2 / 2, order, delta)
+        assert _profile(eps, mu) <= mpf(delta), (mu, delta, order)
+
+
+def test_every_account_is_in_the_table_of_second_opinions():
+    """Functions of `privacy` that turn a budget into noise, or noise into a loss."""
+    page = (Path(__file__).parents[2] / "docs" / "auditing.md").read_text()
+    table = page.partition("## Second opinions")[2].partition("\n## ")[0]
+    losses = ("eps", "delta", "mu", "rdp", "sigma", "calibrat", "profile", "loss", "advanced", "cutoff")
+    left_out = []
+    for module in (composition, gaussian, gnmax, selection, svt):
+        for name in module.__all__:
+            accounts = inspect.isfunction(getattr(module, name)) and any(word in name for word in losses)
+            if accounts and not name.startswith(("printed", "advanced_limit")) and f"`{name}`" not in table:
+                left_out.append(name)
+    assert left_out == []
+    files = re.findall(r"`(tests/[\w/]+\.py)`", table)
+    assert len(files) > 5
+    assert all((Path(__file__).parents[2] / file).exists() for file in files)
