@@ -104,7 +104,7 @@ def test_a_mechanism_is_a_file_and_no_list_is_edited(tmp_path, monkeypatch, pate
     assert re.search(r"fresh +Gaussian +votes +parts +any +yes", pate("check", "--list", path=tmp_path)[1])
     checks = check_mechanism("fresh")
     forms = {check.form.removeprefix("fresh") for check in checks}
-    assert {", exact, persons", ", 3 classes, sparse", ", mapped", ", public file"} <= forms
+    assert {", exact, persons", ", 3 classes, sparse", ", mapped"} <= forms
     one_each = {check.name: check for check in checks if check.name not in ("unmoved", "alike")}
     for check in [*one_each.values(), checks[-2]]:
         check()
