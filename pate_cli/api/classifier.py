@@ -261,15 +261,15 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _codes(self, y: Any) -> tuple[Any, IntArray]:
         if self.classes is None:
-            known, codes = np.unique(y, return_inverse=True)
+            names, codes = np.unique(y, return_inverse=True)
         else:
-            known = np.unique(np.asarray(self.classes))
-            codes = np.searchsorted(known, y).clip(max=len(known) - 1)
-            if not (known[codes] == y).all():
+            names = np.unique(np.asarray(self.classes))
+            codes = np.searchsorted(names, y).clip(max=len(names) - 1)
+            if not (names[codes] == y).all():
                 raise ValueError("y: a label that is not among `classes`")
-        if len(known) < 2:
-            raise ValueError(f"y: one class, {known[0]!r}; accepted: labels of at least 2 classes")
-        return known, codes.astype(np.int64)
+        if len(names) < 2:
+            raise ValueError(f"y: one class, {names[0]!r}; accepted: labels of at least 2 classes")
+        return names, codes.astype(np.int64)
 
     def _shared(
         self, X: Any, codes: IntArray, units: IntArray | None, rng: np.random.Generator
@@ -308,12 +308,12 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             except (KeyError, TypeError):
                 raise InputError(f"settings: {key}: no such key") from None
         config = parse(raw)
-        given = {
+        params = {
             key: replace(getattr(config, key), estimator=value, params={})
             for key, value in learners.items()
             if not isinstance(value, str)
         }
-        return replace(config, dataset=DatasetConfig("python", {}), release=True, **given)
+        return replace(config, dataset=DatasetConfig("python", {}), release=True, **params)
 
     def _checked(self, X: Any, *, reset: bool = False) -> Any:
         """Check features: a DataFrame with texts for its columns, anything else for numbers."""

@@ -31,10 +31,10 @@ def run(*overrides: str, directory: str | Path | None = None, force: bool = Fals
     InputError
         If the configuration cannot be used, in one line; then nothing is written.
     """
-    composer, given = Composer(), checked(overrides)
-    if composer.compose(given)["release"]:
+    composer, checked_overrides = Composer(), checked(overrides)
+    if composer.compose(checked_overrides)["release"]:
         raise InputError("release: got True; accepted: false from Python; `pate run release=true` makes one")
-    (job,) = check_rows(composer, [given])
+    (job,) = check_rows(composer, [checked_overrides])
     with tempfile.TemporaryDirectory() as temporary:
         target = Path(directory or temporary).absolute()
         target.mkdir(parents=True, exist_ok=True)

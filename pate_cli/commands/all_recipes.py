@@ -32,7 +32,7 @@ class Choice:
 
 def read_typed(given: Sequence[str]) -> Choice:
     """Read overrides; `InputError` if one is none of those that every recipe can take."""
-    names, seeds, rest = recipes.names(), list[int](), list[str]()
+    names, seeds, places = recipes.names(), list[int](), list[str]()
     for text in given:
         key, equals, value = text.partition("=")
         items = [item.strip(" '\"") for item in value.removeprefix("[").removesuffix("]").split(",")]
@@ -46,10 +46,10 @@ def read_typed(given: Sequence[str]) -> Choice:
                 raise ConfigError("seed", value, "a whole number >= 0, or a list of them")
             seeds = list(dict.fromkeys(map(int, items)))
         elif key.partition(".")[0] in _PLACES and equals:
-            rest.append(text)
+            places.append(text)
         else:
             raise InputError(f"{text}: not with all recipes; accepted: {_ACCEPTED}")
-    return Choice(names, seeds, rest)
+    return Choice(names, seeds, places)
 
 
 def run_all(choice: Choice, base: Path, *, quick: bool, force: bool, say: Callable[[str], None]) -> Findings:
@@ -58,22 +58,24 @@ def run_all(choice: Choice, base: Path, *, quick: bool, force: bool, say: Callab
     Results are kept, each in a directory of `base`, and found again as long as nothing they depend on has
     changed; `force` does the chosen ones again. A recipe that cannot be run is a line of the page.
     """
-    found: dict[str, dict[str, Outcome]] = {}
+    outcomes: dict[str, dict[str, Outcome]] = {}
     for name in recipes.names():
         recipe = recipes.find_recipe(name)
         takes_seed = recipe.kind == "runs" or "seed" in recipe.params
         for seed in map(str, choice.seeds) if choice.seeds and takes_seed else [""]:
-            given = ([f"seed={seed}"] if seed else []) + (choice.given if recipe.kind == "runs" else [])
+            typed = ([f"seed={seed}"] if seed else []) + (choice.given if recipe.kind == "runs" else [])
             own_seed = seed in ("", "0")
             place = base / (name + ("" if own_seed else f"-seed-{seed}") + "-quick" * quick)
-            one, told = _outcome(recipe, given, place, quick=quick, force=force, chosen=name in choice.names)
-            if told:
-                say(f"{' '.join([name, *given])}: {told}")
-            found.setdefault(name, {})[seed] = one
+            outcome, how = _outcome(
+                recipe, typed, place, quick=quick, force=force, chosen=name in choice.names
+            )
+            if how:
+                say(f"{' '.join([name, *typed])}: {how}")
+            outcomes.setdefault(name, {})[seed] = outcome
     names = [f"recipes=[{','.join(choice.names)}]"] if choice.names != recipes.names() else []
     seeds = [f"seed=[{','.join(map(str, choice.seeds))}]"] if choice.seeds else []
     command = ["pate", "reproduce", NAME, *names, *seeds, *["--quick"] * quick]
-    return page_of(found, quick=quick, command=command)
+    return page_of(outcomes, quick=quick, command=command)
 
 
 def _outcome(

@@ -52,25 +52,25 @@ def _named(text: str, config_dir: str | None) -> Named:
     for option in options:
         if not option.partition("=")[0].isidentifier() or "=" not in option:
             raise ConfigError("--tables", text, "KEY=VALUE after each colon, as in mine.csv:target=label")
-    given = tuple(
+    overrides_given = tuple(
         f"dataset.{key}={value if _PLAIN.fullmatch(value) else quoted(value)}"
-        for key, _, value in (one.partition("=") for one in options)
+        for key, _, value in (text_of_option.partition("=") for text_of_option in options)
     )
-    known = [name for name in options_of("dataset", config_dir) if name not in _OWN]
-    if name in known:
-        return Named(name, (f"dataset={name}", *given), missing_data(name))
+    names = [name for name in options_of("dataset", config_dir) if name not in _OWN]
+    if name in names:
+        return Named(name, (f"dataset={name}", *overrides_given), missing_data(name))
     path = Path(name).expanduser()
     if not path.is_file() and "." not in name and "/" not in name:
         named = os.environ.get("PATE_DATA")
         places = [*([Path(named).expanduser()] if named else []), Path("data")]
-        held = [place / f"{name}.csv" for place in places if (place / f"{name}.csv").is_file()]
-        if not held:
-            raise ConfigError("--tables", name, f"{', '.join(known)}; {_ACCEPTED}")
-        path = held[0]
+        files = [place / f"{name}.csv" for place in places if (place / f"{name}.csv").is_file()]
+        if not files:
+            raise ConfigError("--tables", name, f"{', '.join(names)}; {_ACCEPTED}")
+        path = files[0]
     stem = Path(path.name.removesuffix(path.suffix) if path.suffix.lower() in PACKED else path.name)
     kind = kind_of(path)
-    overrides = [f"dataset={kind}", f"dataset.path={quoted(str(path))}", *given]
+    overrides = [f"dataset={kind}", f"dataset.path={quoted(str(path))}", *overrides_given]
     needs_target = "target" in {field.name for field in fields(find(kind).Options)}
-    if needs_target and not any(text.startswith("dataset.target=") for text in given):
+    if needs_target and not any(text.startswith("dataset.target=") for text in overrides_given):
         overrides.append(f"dataset.target={_TARGET}")
     return Named(stem.stem, tuple(overrides), "" if path.is_file() else f"{path}: no such file")

@@ -92,14 +92,14 @@ def page_of(found: Mapping[str, Mapping[str, Outcome]], *, quick: bool, command:
 def _cell(record: Mapping[str, Any], name: str) -> str:
     value = record[name]
     if name == "ours_less_claimed":
-        there = value is not None and math.isfinite(value)
-        return number(value, "+.3g", record["half_width"]) if there else ABSENT
+        finite = value is not None and math.isfinite(value)
+        return number(value, "+.3g", record["half_width"]) if finite else ABSENT
     return number(value, "g") if name == "margin" else str(value)
 
 
 def _across(by_seed: Mapping[str, Outcome]) -> list[tuple[Verdict, list[VerdictWord]]]:
     """Verdicts that all seeds make together, with the numbers of the first that has any; and all words."""
-    each = [{one.name: one for one in outcome.verdicts} for outcome in by_seed.values()]
+    each = [{verdict.name: verdict for verdict in outcome.verdicts} for outcome in by_seed.values()]
     together = []
     for name in dict.fromkeys(name for verdicts in each for name in verdicts):
         words: list[VerdictWord] = [v[name].verdict if name in v else "missing" for v in each]
@@ -112,10 +112,10 @@ def _across(by_seed: Mapping[str, Outcome]) -> list[tuple[Verdict, list[VerdictW
 def _absent(found: Mapping[str, Mapping[str, Outcome]]) -> list[tuple[str, str, str]]:
     """Recipes without verdicts: name, status and reason; those not run share a line, the last."""
     absent = [
-        (" seed ".join(filter(None, [name, seed])), one.status, one.message)
+        (" seed ".join(filter(None, [name, seed])), outcome.status, outcome.message)
         for name, by_seed in found.items()
-        for seed, one in by_seed.items()
-        if one.status not in ("done", "not run")
+        for seed, outcome in by_seed.items()
+        if outcome.status not in ("done", "not run")
     ]
     if others := [n for n, by_seed in found.items() if any(o.status == "not run" for o in by_seed.values())]:
         why = f"{NOT_RUN}: pate reproduce {NAME} 'recipes=[{others[0]}]' runs the first"

@@ -47,15 +47,15 @@ def add_options(parser: argparse.ArgumentParser, eps: str, output: str) -> None:
 
 def planner(options: argparse.Namespace, *, limit: bool) -> Callable[[Sequence[str]], Plan]:
     """Plan the chosen methods at the chosen eps, given overrides common to all rows."""
-    own = own_configs(options.config_dir)
+    config_dir = own_configs(options.config_dir)
     names = options.methods if options.methods is not None else "" if options.method else DEFAULT_METHODS
     return functools.partial(
         plan_frontier,
-        chosen=methods(names, options.method, own),
+        chosen=methods(names, options.method, config_dir),
         eps=budgets(options.eps),
         repeats=options.repeats,
         limit=limit,
-        config_dir=own,
+        config_dir=config_dir,
     )
 
 

@@ -44,7 +44,7 @@ def frontier(repeats: pd.DataFrame, plan: Plan, command: Sequence[str]) -> Findi
     delta, sizes = (prepared.delta, prepared.sizes) if prepared else (None, None)
     size = f"{sizes.n_private:,} private records, {sizes.n_public:,} public points" if sizes else ""
     splits = f"{config.repeats} random splits of {size}, the same for every method (seed {config.seed})"
-    found = points(board.every)
+    drawn = points(board.every)
     return _findings(
         "frontier",
         [board],
@@ -54,7 +54,7 @@ def frontier(repeats: pd.DataFrame, plan: Plan, command: Sequence[str]) -> Findi
         source=f"{splits}; delta = {number(delta, '.3g')}",
         shows="What each method gets for a budget, and what is got without privacy.",
         tables=frontier_tables(board),
-        draw=functools.partial(draw, found, title=f"{title}, {config.repeats} splits", width=6.4, height=4.0),
+        draw=functools.partial(draw, drawn, title=f"{title}, {config.repeats} splits", width=6.4, height=4.0),
         notes=_REMARKS,
         said=frontier_statements(board),
     )

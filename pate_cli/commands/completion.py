@@ -54,15 +54,15 @@ def _query(asked: str, line: str) -> None:
     rest = re.sub(r"(^|\s)(-m|--multirun)(?=\s)", "", rest).lstrip()
     before = os.environ.get("COMP_LINE", "")
     os.environ["COMP_LINE"] = f"pate {'-m ' if sweep else ''}{rest}"
-    found = io.StringIO()
+    printed = io.StringIO()
     try:
         # completion is not the place for errors of an unfinished line
         with (
             contextlib.suppress(Exception, SystemExit),
-            contextlib.redirect_stdout(found),
+            contextlib.redirect_stdout(printed),
             contextlib.redirect_stderr(io.StringIO()),
         ):
             _hydra(asked)
     finally:
         os.environ["COMP_LINE"] = before
-    sys.stdout.write(found.getvalue())
+    sys.stdout.write(printed.getvalue())

@@ -74,12 +74,12 @@ def _list() -> int:
         if about is None:
             rows.append((name, "", "", "", "dataset.path", "", "your file"))
             continue
-        found = [find(file) or (file, None) for file in about.files]
-        files = "\n".join(form.name for form, _ in found) or "none"
-        states = "\n".join("here" if path else "missing" for _, path in found)
+        paths = [find(file) or (file, None) for file in about.files]
+        files = "\n".join(form.name for form, _ in paths) or "none"
+        states = "\n".join("here" if path else "missing" for _, path in paths)
         sizes = (f"{about.n_records:,}", f"{about.n_features:,}", f"{about.n_classes:,}")
         rows.append((name, *sizes, files, states, about.source))
-        for form, path in found:
+        for form, path in paths:
             if path:
                 here.setdefault(str(path.parent.resolve()), []).append(form.name)
     numbers = ("records", "features", "classes")
@@ -99,31 +99,31 @@ def _describe(options: argparse.Namespace) -> int:
         accepted = f"a column of {options.file}: {', '.join(table.columns)}"
         raise ConfigError("--target", options.target, accepted)
     words = [word.strip() for word in options.missing]
-    found = inference.infer(table, target=options.target, words=words, source=str(options.file))
+    proposed = inference.infer(table, target=options.target, words=words, source=str(options.file))
     if options.target is not None:
         labels = table.labels(options.target, words, "--target", missing=True)
-        found = dataclasses.replace(found, classes=list(in_order(labels.names)))
+        proposed = dataclasses.replace(proposed, classes=list(in_order(labels.names)))
     rows = []
-    for name, column in found.columns.items():
+    for name, column in proposed.columns.items():
         missing = "" if column.kind == "ignored" else "has a code" if column.missing else "none"
         rows.append((one_line(name), column.kind, one_line(column.about), missing))
-    if found.classes is not None:
-        rows.append((options.target, "target", one_line(", ".join(found.classes)), ""))
+    if proposed.classes is not None:
+        rows.append((options.target, "target", one_line(", ".join(proposed.classes)), ""))
     grid.show(("column", "kind", "", "missing"), rows)
-    for remark in inference.advice(table, found, words):
+    for remark in inference.advice(table, proposed, words):
         grid.line(one_line(remark))
     if options.output is None:
         grid.line("--output FILE.yaml writes it, for dataset.schema=FILE.yaml")
     else:
-        write_output(options.output, schema.as_yaml(found))
+        write_output(options.output, schema.as_yaml(proposed))
         grid.line(f"written to {options.output}")
     return 0
 
 
 def _fetch(entries: list[Entry]) -> int:
     for entry in entries:
-        for found in require(entry):
-            grid.line(f"{entry.name}: {found.path} ok")
+        for file in require(entry):
+            grid.line(f"{entry.name}: {file.path} ok")
     return 0
 
 
@@ -137,6 +137,6 @@ def _verify(entries: list[Entry], *, named: bool) -> int:
                 bad.append(file)
     if bad:
         missing = f"{bad[0].dataset}: {bad[0].file} is missing; run `pate data fetch {bad[0].dataset}`"
-        more = f" (and {len(bad) - 1} more, above)" if len(bad) > 1 else ""
-        raise DataError((bad[0].detail or missing) + more)
+        others = f" (and {len(bad) - 1} more, above)" if len(bad) > 1 else ""
+        raise DataError((bad[0].detail or missing) + others)
     return 0

@@ -40,7 +40,7 @@ def run_by_hydra(
     import hydra
 
     raised: list[Exception] = []
-    main, more = composition.search_path(line.config_dir, line.config_name)
+    main, search = composition.search_path(line.config_dir, line.config_name)
     argv = ["pate", *line.argv]
     if target is not None:
         key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
@@ -48,7 +48,7 @@ def run_by_hydra(
     if not files:
         argv.append("hydra.output_subdir=null")
     if main != composition.conf_dir():  # else --config-dir, which is among the arguments, adds the other
-        argv += more
+        argv += search
 
     @hydra.main(config_path=str(main), config_name=composition.CONFIG, **composition.version_base())
     def run_one(cfg: DictConfig) -> float:

@@ -27,17 +27,17 @@ def main(argv: list[str]) -> int:
     plan_table = planner(options, limit=True)
     named = options.tables if options.tables is not None else "" if options.table else DEFAULT_TABLES
     specs = tables(named, options.table, options.config_dir)
-    there, missing = ([s for s in specs if bool(s.missing) == absent] for absent in (False, True))
+    present, missing = ([s for s in specs if bool(s.missing) == absent] for absent in (False, True))
     plans = []
-    for spec in there:
+    for spec in present:
         try:
             plans.append(plan_table([*options.overrides, *spec.overrides]))
         except InputError as error:
             raise InputError(f"table {spec.name}: {error}") from error
-    names = [spec.name for spec in there] if len(there) < 4 else [f"{len(there)}_tables"]
+    names = [spec.name for spec in present] if len(present) < 4 else [f"{len(present)}_tables"]
     every = [spec.name for spec in specs]
     directory = output_directory(options, "leaderboard", names, plans, tables=every, metric=options.metric)
-    by_name = {spec.name: plan for spec, plan in zip(there, plans, strict=True)}
+    by_name = {spec.name: plan for spec, plan in zip(present, plans, strict=True)}
     repeats = measured(by_name, options, directory)
     absent = [(spec.name, spec.missing) for spec in missing]
     findings = leaderboard(repeats, METRICS[options.metric], by_name, absent, ["pate", "leaderboard", *argv])

@@ -90,7 +90,7 @@ def _init(options: argparse.Namespace) -> int:
         second=options.second,
     )
     out().print(f"{directory.path}: {_summary(ledger)}", soft_wrap=True, markup=False)
-    if unknown := [one.name for one in directory.ledgers() if not one.records]:
+    if unknown := [ledger_there.name for ledger_there in directory.ledgers() if not ledger_there.records]:
         text = (
             f"pate: an earlier pate began the ledger of {', '.join(unknown)}: whether these are its records"
         )

@@ -52,17 +52,17 @@ class Named:
 
 def methods(names: str, typed: Sequence[str], config_dir: str | None = None) -> list[Named]:
     """Read `--methods` (mechanisms or presets, separated by commas) and every `--method` NAME=OVERRIDE,..."""
-    known = {name: (f"mechanism={name}",) for name in options("mechanism", config_dir)} | _PRESETS
+    presets = {name: (f"mechanism={name}",) for name in options("mechanism", config_dir)} | _PRESETS
     chosen = []
     for name in split_names(names):
-        if name not in known:
-            accepted = f"{', '.join(known)}; or --method {name}=OVERRIDE,... for one of your own"
+        if name not in presets:
+            accepted = f"{', '.join(presets)}; or --method {name}=OVERRIDE,... for one of your own"
             raise ConfigError("--methods", name, accepted)
-        chosen.append(Named(name, known[name]))
+        chosen.append(Named(name, presets[name]))
     example = "trees=mechanism=gaussian,student=tree"
     chosen += [named_overrides("--method", text, example, _COMMON) for text in typed]
     if not chosen:
-        raise ConfigError("--methods", names, f"names separated by commas, of {', '.join(known)}")
+        raise ConfigError("--methods", names, f"names separated by commas, of {', '.join(presets)}")
     return distinct("--method", chosen)
 
 
@@ -73,32 +73,34 @@ def split_names(text: str) -> list[str]:
 
 def distinct(option: str, chosen: Iterable[Named]) -> list[Named]:
     """Check that all names differ."""
-    found: dict[str, Named] = {}
-    for one in chosen:
-        if one.name in found:
-            raise InputError(f"{option} {one.name}: there are two of that name; names must differ")
-        found[one.name] = one
-    return list(found.values())
+    by_name: dict[str, Named] = {}
+    for named in chosen:
+        if named.name in by_name:
+            raise InputError(f"{option} {named.name}: there are two of that name; names must differ")
+        by_name[named.name] = named
+    return list(by_name.values())
 
 
 def named_overrides(option: str, text: str, example: str, common: Sequence[str]) -> Named:
     """Read `NAME=OVERRIDE,OVERRIDE`, without keys of `common`, which are the same for all."""
-    name, _, rest = text.partition("=")
+    name, _, listed = text.partition("=")
     # a comma within brackets, braces or quotes belongs to a value
-    overrides = re.findall(r"""(?:[^,\[{'"]|\[[^\]]*\]|\{[^}]*\}|'[^']*'|"[^"]*")+""", rest)
-    if not _NAME.fullmatch(name) or not overrides or not all("=" in one for one in overrides):
+    overrides = re.findall(r"""(?:[^,\[{'"]|\[[^\]]*\]|\{[^}]*\}|'[^']*'|"[^"]*")+""", listed)
+    if not _NAME.fullmatch(name) or not overrides or not all("=" in part for part in overrides):
         raise ConfigError(option, text, f"NAME=OVERRIDE,OVERRIDE, as in {example}")
-    for one in overrides:
-        key = one.partition("=")[0].lstrip("+~").partition(".")[0]
+    for part in overrides:
+        key = part.partition("=")[0].lstrip("+~").partition(".")[0]
         if key in common:
             kind = option.removeprefix("--")
-            raise InputError(f"{option} {name}: {one}: is the same for all {kind}s; give it outside {option}")
+            raise InputError(
+                f"{option} {name}: {part}: is the same for all {kind}s; give it outside {option}"
+            )
     return Named(name, tuple(overrides))
 
 
 def budgets(text: str) -> list[float]:
     """Read `--eps`: finite numbers above 0, separated by commas; sorted."""
-    found = set()
+    values = set()
     for part in text.split(","):
         try:
             eps = float(part)
@@ -106,8 +108,8 @@ def budgets(text: str) -> list[float]:
             eps = math.nan
         if not 0 < eps < math.inf:
             raise ConfigError("--eps", part, "finite numbers > 0 separated by commas, as in 0.5,1,2")
-        found.add(eps)
-    return sorted(found)
+        values.add(eps)
+    return sorted(values)
 
 
 def plan_frontier(
@@ -130,9 +132,9 @@ def plan_frontier(
         raise ConfigError("--repeats", repeats, "a whole number >= 1")
     specs = [RowSpec(EXACT, EXACT, overrides=(*common, "mechanism=gaussian", "eps=inf"))]
     for method in chosen:
-        for one in eps:
-            overrides = (*common, *method.overrides, f"eps={one!r}")
-            specs.append(RowSpec(f"{method.name} eps={one:g}", method.name, overrides=overrides))
+        for budget in eps:
+            overrides = (*common, *method.overrides, f"eps={budget!r}")
+            specs.append(RowSpec(f"{method.name} eps={budget:g}", method.name, overrides=overrides))
     recipe = Recipe("frontier", "", "", "", "runs", tuple(specs), repeats=repeats)
     plan = make_plan(recipe, [], quick=False, config_dir=config_dir)
     for row in plan.rows:

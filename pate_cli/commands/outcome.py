@@ -73,7 +73,7 @@ def load(directory: Path, key: str) -> Outcome | None:
         content = json.loads((directory / FILE).read_bytes())
         if content["key"] != key:
             return None
-        verdicts = [Verdict.read(one) for one in content["outcome"]["verdicts"]]
+        verdicts = [Verdict.read(verdict) for verdict in content["outcome"]["verdicts"]]
         return Outcome(**content["outcome"] | {"verdicts": verdicts})
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -60,8 +60,8 @@ def main(argv: list[str]) -> int:
     composer = Composer(line.config_dir, line.config_name, candidates)
     rows = check_rows(composer, command_line.jobs(line), sweep=line.multirun)
     ready = [row for row in rows if row.checked]
-    said = [f"pate: eps {row.config.eps:g}, {text}" for row in ready for text in row.prepared.expectations]
-    for text in dict.fromkeys(said):  # broken between words on a terminal, whole lines in a log
+    texts = [f"pate: eps {row.config.eps:g}, {text}" for row in ready for text in row.prepared.expectations]
+    for text in dict.fromkeys(texts):  # broken between words on a terminal, whole lines in a log
         err().print(text, markup=False, soft_wrap=not err().is_terminal)
     for row in rows:
         for table in _tables(row):
@@ -124,11 +124,11 @@ def _teachers(run: Row, counted: str) -> list[tuple[str, Any, str]]:
     public = p.plan.describe()
     trained_on = next((public[key] for key in ("n_sampled", "n_relabelled") if public.get(key)), n)
     trained_on -= public.get("n_holdout", 0)
-    least, more = divmod(trained_on, p.n_teachers)
+    least, remainder = divmod(trained_on, p.n_teachers)
     rows: list[tuple[str, Any, str]] = [("teachers", p.n_teachers, "teachers")]
     if trained_on != n:
         rows.append((f"{counted} for teachers", trained_on, f"{counted}, of the private split"))
-    return [*rows, (f"{counted} a teacher", f"{least} to {least + 1}" if more else least, counted)]
+    return [*rows, (f"{counted} a teacher", f"{least} to {least + 1}" if remainder else least, counted)]
 
 
 def _queries(run: Row) -> list[tuple[str, Any, str]]:

@@ -42,19 +42,19 @@ def main(argv: list[str]) -> int:
     x, y = (_SYNONYMS.get(name, name) for name in (options.x, options.y))
     by = [key.strip() for key in options.by.split(",")] if options.by is not None else []
     check_columns(rows, x, y, by)
-    found = points(rows, x, y, by)
-    finite = sorted({point.x for point in found if math.isfinite(point.x)})
+    drawn = points(rows, x, y, by)
+    finite = sorted({point.x for point in drawn if math.isfinite(point.x)})
     if len(finite) < 2:
         only = f"{finite[0]:g} alone" if finite else "no finite value"
         raise InputError(f"--x {x}: {only}; a line takes at least two, as of pate run -m eps=0.5,1,2")
 
-    write_output(output, image(lambda: draw(found, x, y), ending[1:], _FONT_SIZE))
+    write_output(output, image(lambda: draw(drawn, x, y), ending[1:], _FONT_SIZE))
     if failed := sum(row.status not in ("ok", "infeasible") for row in rows):
         err().print(f"pate: {failed} of the rows did not finish: drawn without what is missing", markup=False)
     for note in notes(rows, x, y, by):
         err().print(f"pate: {note}", markup=False, soft_wrap=True)
-    said = f"written to {output}, from {', '.join(map(str, paths))}"
-    err().print(said, style="dim", markup=False, soft_wrap=True)
+    text = f"written to {output}, from {', '.join(map(str, paths))}"
+    err().print(text, style="dim", markup=False, soft_wrap=True)
     return 0
 
 

@@ -71,9 +71,9 @@ def _accuracy(classes: Sequence[str], ours: list[str], theirs: Labels) -> str:
     """Accuracy on the records that have labels; empty where none is a class, as with placeholders."""
     written = {identity(name): name for name in classes}
     for name in theirs.names:
-        if name not in classes and (known := written.get(identity(name))):
+        if name not in classes and (spelt := written.get(identity(name))):
             return (
-                f"pate: no accuracy: the label {name!r} is {known!r} in the training; accepted: the same form"
+                f"pate: no accuracy: the label {name!r} is {spelt!r} in the training; accepted: the same form"
             )
     if set(classes).isdisjoint(theirs.names):
         return ""
@@ -139,12 +139,12 @@ def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
     named = {option: getattr(args, option) for option in ("target", "id")}
     text = {*schema.of_kind("category"), schema.target, *named.values()} - {None}
     table = read_table(args.data, args, text)
-    there = table.columns
+    columns = table.columns
     for option, column in named.items():
-        if column is not None and column not in there:
-            raise ConfigError(f"--{option}", column, f"a column of {args.data}: {', '.join(there)}")
+        if column is not None and column not in columns:
+            raise ConfigError(f"--{option}", column, f"a column of {args.data}: {', '.join(columns)}")
     frame, remarks = trained.read(table)
-    target = args.target or (schema.target if schema.target in there else None)
+    target = args.target or (schema.target if schema.target in columns else None)
     labels = None if target is None else table.labels(target, trained.words, "--target", missing=True)
     names = None if args.id is None else [str(cell) for cell in texts(table.frame[args.id])]
     return _Records(frame, labels, names, remarks)
@@ -154,16 +154,16 @@ def _predicted(
     args: argparse.Namespace, model: SavedStudent, records: _Records
 ) -> tuple[list[str], list[list[float]] | None]:
     """Label of each record, and with `--proba` the probability of each class."""
-    wanted = "--proba" if args.proba else "--threshold" if args.threshold is not None else ""
+    option = "--proba" if args.proba else "--threshold" if args.threshold is not None else ""
     try:
         X = records.X if model.encoder is None else model.encoder.transform(records.X)
         codes = model.codes(X)
-        shares = model.probabilities(X) if wanted else None
+        shares = model.probabilities(X) if option else None
     except Exception as error:  # the file is whole, and its classifier of no use
         raise DataError(f"{args.model}: cannot label the records of {args.data} ({error})") from error
-    if wanted and shares is None:
+    if option and shares is None:
         raise InputError(
-            f"{wanted}: the student of {args.model} ({type(model.student).__name__}) gives no probabilities;"
+            f"{option}: the student of {args.model} ({type(model.student).__name__}) gives no probabilities;"
             " accepted: one that does, as student=logistic"
         )
     if shares is not None and args.threshold is not None:

@@ -35,12 +35,12 @@ def main(argv: list[str]) -> int:
     recipe = recipes.find_recipe(options.name)
     directory = checked_directory(options.output, _OUTPUT / (recipe.name + "-quick" * options.quick))
     quick, force = options.quick, options.force
-    own = own_configs(options.config_dir)
+    config_dir = own_configs(options.config_dir)
     findings = reproduce(
-        recipe, options.overrides, quick=quick, force=force, directory=directory, config_dir=own
+        recipe, options.overrides, quick=quick, force=force, directory=directory, config_dir=config_dir
     )
     code = publish(findings, directory, [f"- {note}" for note in findings.notes])
-    if own is None:  # results with the user's own options are not for the page of all recipes
+    if config_dir is None:  # results with the user's own options are not for the page of all recipes
         save(directory, Outcome.of(findings), key_of(recipe, options.overrides, quick=quick))
     return code
 

@@ -72,7 +72,7 @@ def start(
     for place, job in zip(places, jobs, strict=True):
         _check_replaced(place, job, key, force=line.force)
     plain = composer.is_plain(lists[0])
-    known = [] if line.sweeper else jobs
+    planned = [] if line.sweeper else jobs
     run_here = functools.partial(
         run_jobs,
         finished=Path("outputs").absolute() if chosen is None else target,
@@ -100,7 +100,7 @@ def start(
             raise
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         grid.remark(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
-    return show_table(target, n_jobs=len(known)), target
+    return show_table(target, n_jobs=len(planned)), target
 
 
 def _show(line: command_line.CommandLine, composer: Composer) -> None:
@@ -135,9 +135,9 @@ def _places(
             directory.mkdir(parents=True, exist_ok=True)
             if not job.raw["release"]:  # overrides as typed may name places of this machine
                 (directory / ".hydra").mkdir(exist_ok=True)
-                given = [text for text in overrides if not text.startswith("hydra.")]
+                typed = [text for text in overrides if not text.startswith("hydra.")]
                 OmegaConf.save(OmegaConf.create(job.raw), directory / ".hydra" / "config.yaml")
-                OmegaConf.save(OmegaConf.create(given), directory / ".hydra" / "overrides.yaml")
+                OmegaConf.save(OmegaConf.create(typed), directory / ".hydra" / "overrides.yaml")
             places[directory] = job
         except OSError as error:  # of a sweep the other jobs go on
             if not line.multirun:

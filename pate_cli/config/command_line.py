@@ -52,8 +52,8 @@ def parse_argv(argv: Sequence[str]) -> CommandLine:
     if args.resolve and not (args.cfg or args.help):
         parser.error("--resolve: only with --cfg or --help")
     own_configs(args.config_dir)
-    if args.config_name != CONFIG and args.config_name not in (there := options("", args.config_dir)):
-        raise ConfigError("--config-name", args.config_name, ", ".join(there))
+    if args.config_name != CONFIG and args.config_name not in (names := options("", args.config_dir)):
+        raise ConfigError("--config-name", args.config_name, ", ".join(names))
     ours = list(argv)
     for text in [*args.overrides, *["--force"] * argv.count("--force")]:  # Hydra has no such option
         ours.remove(text)
@@ -78,12 +78,12 @@ def _parser() -> _Parser:
     parser.add_argument("--package", "-p")
     parser.add_argument("--config-name", "-cn", default=CONFIG)
     parser.add_argument("--config-dir", "-cd")
-    one = parser.add_mutually_exclusive_group()
+    modes = parser.add_mutually_exclusive_group()
     for flags in (["--run", "-r"], ["--multirun", "-m"], ["--shell-completion", "-sc"]):
-        one.add_argument(*flags, action="store_true")
-    one.add_argument("--cfg", "-c", choices=("job", "hydra", "all"))
+        modes.add_argument(*flags, action="store_true")
+    modes.add_argument("--cfg", "-c", choices=("job", "hydra", "all"))
     shown = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
-    one.add_argument("--info", "-i", nargs="?", const="all", choices=shown)
+    modes.add_argument("--info", "-i", nargs="?", const="all", choices=shown)
     return parser
 
 
@@ -118,12 +118,12 @@ def jobs(line: CommandLine) -> list[list[str]]:
         return [line.overrides]
     count, points = 1, dict[str, list[str]]()
     for text, override in zip(line.overrides, parsed, strict=True):
-        points[override.get_key_element()] = found = _points(text, override)
-        count *= 1 if line.sweeper else len(found)
+        points[override.get_key_element()] = values = _points(text, override)
+        count *= 1 if line.sweeper else len(values)
         if count > _MOST_JOBS:
             raise InputError(f"{text}: makes more than {_MOST_JOBS:,} jobs, the most of one sweep")
     if line.sweeper:
-        return [[found[0] for found in points.values()]]
+        return [[values[0] for values in points.values()]]
     return [list(job) for job in itertools.product(*points.values())]
 
 
@@ -151,9 +151,9 @@ def _parsed(text: str, line: CommandLine) -> Override:
         )
     value: Any = override.value()
     if isinstance(value, Glob):
-        there = options(override.key_or_group, line.config_dir)
-        if not (chosen := value.filter(there)):
-            raise InputError(f"{text}: holds no value; there are: {', '.join(there) or 'none'}")
+        names = options(override.key_or_group, line.config_dir)
+        if not (chosen := value.filter(names)):
+            raise InputError(f"{text}: holds no value; there are: {', '.join(names) or 'none'}")
         return parser.parse_override(f"{override.get_key_element()}={','.join(chosen)}")
     return override
 
@@ -219,12 +219,12 @@ def choices(given: Sequence[str]) -> tuple[dict[str, list[Any]], list[str]]:
     sets eps in every row.
     """
     chosen: dict[str, list[Any]] = {}
-    rest = []
+    others = []
     for text in given:
         key, _, value = text.partition("=")
         listed = value.startswith("[") and value.endswith("]")
         if key != "dataset" and not (key == "eps" and listed):
-            rest.append(text)
+            others.append(text)
             continue
         items = [item.strip(" '\"") for item in value.removeprefix("[").removesuffix("]").split(",")]
         example = "[mushroom,a9a]" if key == "dataset" else "[0.5,1,inf]"
@@ -234,4 +234,4 @@ def choices(given: Sequence[str]) -> tuple[dict[str, list[Any]], list[str]]:
             raise ConfigError(key, value, f"a list as in {key}={example}") from error
         if not all(items):
             raise ConfigError(key, value, f"a list as in {key}={example}")
-    return chosen, rest
+    return chosen, others

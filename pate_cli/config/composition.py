@@ -71,9 +71,9 @@ def search_path(config_dir: str | None, config_name: str) -> tuple[Path, list[st
     main = ours = conf_dir()
     if config_dir is None:
         return main, []
-    other = own = Path(config_dir).resolve()
+    other = theirs = Path(config_dir).resolve()
     if not (ours / f"{config_name}.yaml").is_file():
-        main, other = own, ours
+        main, other = theirs, ours
     return main, [f"hydra.searchpath=[{quoted(f'file://{other}')}]"]
 
 
@@ -124,11 +124,11 @@ class Composer:
         `number` is that of the job in its sweep, `${hydra:job.num}`.
         """
         numbers = {text: value for text in given if (value := _number(text)) is not None}
-        rest = tuple(text for text in given if text not in numbers)
+        others = tuple(text for text in given if text not in numbers)
         keys = [text.partition("=")[0].lstrip("+~") for text in given]
         # a key that comes twice, or within {...}: a later override may undo an earlier one
-        if len(set(keys)) == len(keys) and not any("{" in text for text in rest):
-            raw: Any = None if self._depends(rest) else copy.deepcopy(self._plain(rest, None))
+        if len(set(keys)) == len(keys) and not any("{" in text for text in others):
+            raw: Any = None if self._depends(others) else copy.deepcopy(self._plain(others, None))
             if raw and all(_is_set(raw, text.partition("=")[0], numbers[text]) for text in numbers):
                 return with_candidates(raw, self._candidates)
         return with_candidates(copy.deepcopy(self._plain(tuple(given), number)), self._candidates)
@@ -150,14 +150,14 @@ class Composer:
         cfg = self._by_hydra(tuple(given)).hydra
         if cfg.mode is not None:
             raise InputError(f"hydra.mode: got {cfg.mode.name} in a file; accepted: pate run -m for a sweep")
-        held: Any = OmegaConf.to_container(cfg, resolve=False, enum_to_str=True)
-        sweeper, job = held["sweeper"], held["job"]
-        asked = [held["callbacks"], held["verbose"], sweeper.get("params"), sweeper.get("max_batch_size")]
+        hydra: Any = OmegaConf.to_container(cfg, resolve=False, enum_to_str=True)
+        sweeper, job = hydra["sweeper"], hydra["job"]
+        asked = [hydra["callbacks"], hydra["verbose"], sweeper.get("params"), sweeper.get("max_batch_size")]
         asked += [job["chdir"], job["env_set"], job["env_copy"]]
         return (
-            all(held["runtime"]["choices"][f"hydra/{group}"] == usual for group, usual in _USUAL.items())
+            all(hydra["runtime"]["choices"][f"hydra/{group}"] == usual for group, usual in _USUAL.items())
             and not any(asked)
-            and (held["sweep"]["subdir"], held["output_subdir"]) == ("${hydra.job.num}", ".hydra")
+            and (hydra["sweep"]["subdir"], hydra["output_subdir"]) == ("${hydra.job.num}", ".hydra")
         )
 
     def _composed(self, given: tuple[str, ...]) -> DictConfig:
@@ -165,9 +165,9 @@ class Composer:
         from hydra import compose as hydra_compose
         from hydra import initialize_config_dir
 
-        main, more = search_path(self.config_dir, self.config_name)
+        main, search = search_path(self.config_dir, self.config_name)
         with self._one_line(given), initialize_config_dir(str(main), **version_base()):
-            return hydra_compose(self.config_name, [*given, *more], return_hydra_config=True)
+            return hydra_compose(self.config_name, [*given, *search], return_hydra_config=True)
 
     def _resolved(self, given: tuple[str, ...], number: int | None) -> Any:
         """Our part of a composition as plain containers."""
@@ -209,17 +209,17 @@ class Composer:
             if key == _PRESETS:
                 return InputError(f"{override}: a preset is added; accepted: +{override}")
             if (group := key.lstrip("+")) in _groups():
-                there = options(group, self.config_dir)
-                if key != group or option not in there:
-                    how = f"{group}=OPTION, of {', '.join(there)}"
-                    return ConfigError(key, option, there if key == group else how)
+                names = options(group, self.config_dir)
+                if key != group or option not in names:
+                    how = f"{group}=OPTION, of {', '.join(names)}"
+                    return ConfigError(key, option, names if key == group else how)
         if isinstance(error, MissingConfigException):
             group, _, option = str(error.missing_cfg_file).rpartition("/")
             if group == "hydra/launcher" and option in _LAUNCHERS:
                 return InputError(f"{group}={option}: not installed; pip install {_LAUNCHERS[option]}")
             return ConfigError(group or option, option, sorted(error.options or []))
-        if found := re.match(r"(?:In '[^']*': )?Could not (?:override|find) '([^'@]+)'", str(error)):
-            return self._unknown_key(found.group(1), overrides)
+        if match := re.match(r"(?:In '[^']*': )?Could not (?:override|find) '([^'@]+)'", str(error)):
+            return self._unknown_key(match.group(1), overrides)
         where = getattr(error, "full_key", None)
         return InputError(f"{where}: {_words(error)}" if where else _words(error))
 
@@ -238,8 +238,8 @@ class Composer:
             node = node[part]
         before = "".join(f"{part}." for part in above)
         hint = did_you_mean(name, node, before)
-        there = ", ".join(before + other for other in node) or f"none in {before.rstrip('.')}"
-        return InputError(f"{key}: no such key{hint}; there are: {there}")
+        accepted = ", ".join(before + other for other in node) or f"none in {before.rstrip('.')}"
+        return InputError(f"{key}: no such key{hint}; there are: {accepted}")
 
 
 def _unresolved(cfg: DictConfig) -> str:

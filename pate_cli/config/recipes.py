@@ -119,22 +119,22 @@ def read_recipe(directory: Path) -> Recipe:
     """Read the recipe of one directory; an InputError names the file and the key that is not accepted."""
     path = directory / FILE
     try:
-        given = _read(_load(path), _RECIPE, {"repeats": Recipe.repeats, "margin": Recipe.margin})
-        settings = tuple(map(str, given.pop("settings")))
-        rows = [row for index, one in enumerate(given.pop("rows")) for row in _rows(one, f"rows[{index}]")]
+        keys = _read(_load(path), _RECIPE, {"repeats": Recipe.repeats, "margin": Recipe.margin})
+        settings = tuple(map(str, keys.pop("settings")))
+        rows = [row for index, one in enumerate(keys.pop("rows")) for row in _rows(one, f"rows[{index}]")]
         rows = [replace(row, overrides=settings + row.overrides) for row in rows]
-        if given["kind"] == "runs" and not rows:
+        if keys["kind"] == "runs" and not rows:
             raise InputError("rows: missing; a recipe of kind runs needs it")
-        if given["kind"] == "study" and not (directory / STUDY).is_file():
+        if keys["kind"] == "study" and not (directory / STUDY).is_file():
             raise InputError(f"kind: study; needs a {STUDY} beside it")
         twice = [row.name for row in rows if [other.name for other in rows].count(row.name) > 1]
         if twice:
             raise InputError(f"rows: two are named {twice[0]!r}; names must differ")
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    figures = tuple(given.pop("figure"))
-    given["quick"] = given["quick"] or ({} if given["kind"] == "study" else [])
-    return Recipe(directory.resolve().name, rows=tuple(rows), figures=figures, directory=directory, **given)
+    figures = tuple(keys.pop("figure"))
+    keys["quick"] = keys["quick"] or ({} if keys["kind"] == "study" else [])
+    return Recipe(directory.resolve().name, rows=tuple(rows), figures=figures, directory=directory, **keys)
 
 
 def _load(path: Path) -> Any:
@@ -168,8 +168,8 @@ def _rows(given: Any, where: str) -> Iterator[RowSpec]:
     loops, printed, overrides = row.pop("for"), row.pop("printed"), row.pop("overrides")
     for values in itertools.product(*loops.values()):
         chosen = dict(zip(loops, values, strict=True))
-        more = [loops[key][name] for key, name in chosen.items() if isinstance(loops[key], dict)]
-        texts = [_filled(text, chosen) for text in [*overrides, *itertools.chain(*more)]]
+        chosen_lists = [loops[key][name] for key, name in chosen.items() if isinstance(loops[key], dict)]
+        texts = [_filled(text, chosen) for text in [*overrides, *itertools.chain(*chosen_lists)]]
         filled = {key: _filled(text, chosen) for key, text in row.items()}
         yield RowSpec(**filled, overrides=tuple(texts), printed=dict(printed))
 

@@ -319,6 +319,6 @@ def _group(raw: Mapping[str, Any], key: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         kinds = {"split": SplitConfig, "generate": GenerateConfig}  # groups without options
         of_kind = [f"{key}.{name}" for name in (option_names(kinds[key]) if key in kinds else ())]
-        there = of_kind or composition.options(key)
-        raise ConfigError(key, value, ", ".join(there))
+        names = of_kind or composition.options(key)
+        raise ConfigError(key, value, ", ".join(names))
     return value

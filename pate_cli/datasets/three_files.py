@@ -68,7 +68,9 @@ class FileOptions:
         if not private:
             raise ConfigError("dataset.path", None, f"the path of {what}")
         if self.generated and not hasattr(self, "schema"):
-            raise ConfigError("dataset.public", self.public, "a file; dataset=csv, jsonl or parquet needs none")
+            raise ConfigError(
+                "dataset.public", self.public, "a file; dataset=csv, jsonl or parquet needs none"
+            )
         files = (None if self.generated else self.public, self.test)
         public, test = (Path(path).expanduser() if path else None for path in files)
         return Path(private).expanduser(), public, test

@@ -49,9 +49,9 @@ def best_model(X: Any, y: IntArray, n_classes: int, seed: int) -> tuple[Any, str
         warnings.simplefilter("ignore", FitFailedWarning)
         warnings.simplefilter("ignore", UserWarning)  # a class of fewer records than folds; not converged
         for candidate in _candidates(X, n_classes, seed):
-            found = cross_val_score(candidate.model, X[rows], y[rows], cv=folds, scoring="accuracy")
-            if found.mean() > score:  # false for nan, of one that cannot be fitted
-                best, score = candidate, found.mean()
+            scores = cross_val_score(candidate.model, X[rows], y[rows], cv=folds, scoring="accuracy")
+            if scores.mean() > score:  # false for nan, of one that cannot be fitted
+                best, score = candidate, scores.mean()
         if best is None:
             return DummyClassifier(strategy="prior").fit(X, y), "constant"
         rows = _drawn(rng, len(y), _FITTED_ON[best.family])

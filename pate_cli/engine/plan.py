@@ -66,10 +66,10 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: 
     override cannot be used; a dataset that is missing, or a mechanism that cannot work at these sizes, makes
     a row that says so instead.
     """
-    wanted, typed = choices(given)
+    selected, typed = choices(given)
     fewer, small = choices(recipe.quick if quick else [])
     typed = checked(typed, _UNUSED)
-    kept = fewer | wanted
+    kept = fewer | selected
     composer, rows, elsewhere = Composer(config_dir), [], []
     for spec in recipe.rows:
         texts = last_wins(checked([f"repeats={recipe.repeats}", *spec.overrides, *small, *typed]))
@@ -84,12 +84,12 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: 
         except InputError as error:
             raise InputError(f"{recipe.name}, row {spec.name!r}: {error}") from error
         rows.append((replace(spec, overrides=tuple(texts)), raw, config))
-    for key, values in wanted.items():
-        there = list(dict.fromkeys(_value(config, key) for *_, config in rows))
-        there += [name for name in dict.fromkeys(elsewhere) if key == "dataset" and name not in there]
+    for key, values in selected.items():
+        listed = list(dict.fromkeys(_value(config, key) for *_, config in rows))
+        listed += [name for name in dict.fromkeys(elsewhere) if key == "dataset" and name not in listed]
         for value in values:
-            if value not in there:
-                named = ", ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in there)
+            if value not in listed:
+                named = ", ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in listed)
                 raise ConfigError(key, value, f"of the rows of {recipe.name}: {named}")
     planned = [
         _checked(spec, raw, config)
@@ -97,7 +97,7 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: 
         if all(_value(config, key) in values for key, values in kept.items())
     ]
     check_places(row.config for row in planned if row.checked)
-    return Plan(recipe, planned, quick, without_place(typed), wanted, config_dir)
+    return Plan(recipe, planned, quick, without_place(typed), selected, config_dir)
 
 
 def missing_data(name: str) -> str:

@@ -68,8 +68,8 @@ class _Lines:
             return
         self._said = now
         before = f" ({found} from before)" if first and found else ""
-        rest = f", {left} left" if left else ""
-        line = f"{self._name}: {done}/{total} {self._what} done{before}{rest}"
+        remaining = f", {left} left" if left else ""
+        line = f"{self._name}: {done}/{total} {self._what} done{before}{remaining}"
         terminal.err().print(line, markup=False, soft_wrap=True)
 
 

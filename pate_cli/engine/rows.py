@@ -113,11 +113,11 @@ class Row:
         public = prepared.whole.describe() if prepared else vars(config.mechanism.options)
         counts = prepared.counts if prepared else {}
         dataset = dataset_name(self.raw, config.dataset.name)
-        own = {"dataset": dataset, "method": self.method} | names
-        own |= {"mechanism.name": label} if self.method != label else {}
+        named = {"dataset": dataset, "method": self.method} | names
+        named |= {"mechanism.name": label} if self.method != label else {}
         columns = {
-            **own,
-            **{key: text for key, text in settings(self.raw).items() if key not in own},
+            **named,
+            **{key: text for key, text in settings(self.raw).items() if key not in named},
             "eps": config.eps,
             "delta": prepared.delta if prepared else None,
             "guarantee": PURE if prepared and prepared.whole.guarantee.delta == 0 else APPROXIMATE,
@@ -135,7 +135,7 @@ class Row:
         """Do one repeat; warnings, as of the student's learner, are in the outcome."""
         with warnings.catch_warnings(record=True) as caught:
             outcome = pipeline.run_repeat(self.prepared, repeat, trained)
-        texts = (f"{one.category.__name__}: {one.message}".splitlines()[0].rstrip(":") for one in caught)
+        texts = (f"{each.category.__name__}: {each.message}".splitlines()[0].rstrip(":") for each in caught)
         return replace(outcome, warned=tuple(dict.fromkeys(texts)))
 
     def student(self, outcome: pipeline.Outcome) -> bytes:
@@ -155,8 +155,8 @@ def check_rows(composer: Composer, lists: Sequence[Sequence[str]], *, sweep: boo
     """Check every job, and where its work is to be done; InputError unless only some are infeasible."""
     forget()
     rows = []
-    for number, given in enumerate(lists):
-        rows.append(row := Row.of(composer.compose(given, number if sweep else None)))
+    for number, overrides in enumerate(lists):
+        rows.append(row := Row.of(composer.compose(overrides, number if sweep else None)))
         if row.status == "error":
             raise row.refusal
     configs = [row.config for row in rows if row.checked]
@@ -181,13 +181,13 @@ def _load(name: str, options: str, state: tuple[int, ...]) -> Any:
 
 def _state(config: DatasetConfig) -> tuple[int, ...]:
     """Identity, size and time of the dataset's files, by which a change of them is noticed."""
-    found: list[int] = []
+    states: list[int] = []
     for path in map(config.options.get, datasets.FILES):
         if isinstance(path, str):
             with contextlib.suppress(OSError):  # the loader reports it
                 status = Path(path).expanduser().stat()
-                found += [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
-    return tuple(found)
+                states += [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
+    return tuple(states)
 
 
 def check_places(configs: Iterable[RunConfig]) -> None:

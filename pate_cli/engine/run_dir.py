@@ -74,9 +74,9 @@ def execute(
                 if table is not None:
                     done.write(table, done.row)
     except (Exception, KeyboardInterrupt) as error:
-        known = isinstance(error, (InputError, OSError))  # the user's to mend, or a full disk: one line
-        if isinstance(error, Exception) and (sweep or not known):
-            text = f"pate: {error}" if known else traceback.format_exc()
+        expected = isinstance(error, (InputError, OSError))  # the user's to mend, or a full disk: one line
+        if isinstance(error, Exception) and (sweep or not expected):
+            text = f"pate: {error}" if expected else traceback.format_exc()
             terminal.err().print(text, markup=False, soft_wrap=True)
         for run in runs.values():
             if not run.finished:
@@ -85,7 +85,7 @@ def execute(
         if table is not None:
             with contextlib.suppress(OSError):
                 table.write()
-        if not isinstance(error, Exception) or (known and not sweep):
+        if not isinstance(error, Exception) or (expected and not sweep):
             raise
     if table is not None:
         table.write()
@@ -138,8 +138,8 @@ class _RunDirectory:
     @property
     def accuracy(self) -> float | None:
         """Mean accuracy of the repeats done, None where there is none."""
-        found = results.summarise(self._done).accuracy
-        return found.mean if found else None
+        interval = results.summarise(self._done).accuracy
+        return interval.mean if interval else None
 
     def start(self, *, record: bool = True) -> None:
         """Remove the files of an earlier run; write that this one goes on, unless it ends soon."""
@@ -231,20 +231,20 @@ class _RunDirectory:
 
 def show_table(directory: Path, *, n_jobs: int = 1) -> int:
     """Print the table of a run or a sweep of `n_jobs`, and return the exit code."""
-    found = results.find_records([directory])
-    if found.records:
+    records = results.find_records([directory])
+    if records.records:
         from pate_cli.results.overview import overview
         from pate_cli.results.repeats import find_repeats
 
         overview(find_repeats([directory], constant=True)[0]).show()
     fine = ("ok", "infeasible")  # that a point of a sweep cannot work is a finding
-    bad = sum(record.status not in fine for record in found.records) + len(found.unreadable)
-    lost = max(0, n_jobs - len(found.records) - len(found.unreadable))
-    for path, reason in found.unreadable:
+    bad = sum(record.status not in fine for record in records.records) + len(records.unreadable)
+    lost = max(0, n_jobs - len(records.records) - len(records.unreadable))
+    for path, reason in records.unreadable:
         terminal.err().print(f"pate: {path}: {reason}", markup=False, soft_wrap=True)
     shown = directory.relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
     terminal.err().print(f"written to {shown}", style="dim", markup=False, soft_wrap=True)
-    if len({record.eps for record in found.records if record.accuracy and record.eps != math.inf}) > 1:
+    if len({record.eps for record in records.records if record.accuracy and record.eps != math.inf}) > 1:
         hint = f"draw it: pate plot {shlex.quote(str(shown))}"
         terminal.err().print(hint, style="dim", markup=False, soft_wrap=True)
     if n_jobs > 1 and bad + lost:

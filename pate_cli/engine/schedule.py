@@ -116,7 +116,7 @@ def run(
             repeats[done.row] += [done.repeat] if done.repeat else []
     order = {row.name: index for index, row in enumerate(rows)}
     return Results(
-        {name: sorted(found, key=lambda repeat: repeat.repeat) for name, found in repeats.items()},
+        {name: sorted(records, key=lambda repeat: repeat.repeat) for name, records in repeats.items()},
         sorted(failures, key=lambda failure: (order[failure.row], failure.repeat)),
     )
 
@@ -137,13 +137,13 @@ def do(
     if a cluster does not answer; OSError if a finished repeat cannot be written, or a cluster is lost.
     """
     total = sum(row.config.repeats for row in rows)
-    found, tasks = _sorted_out(rows, store, students=students)
-    advance(len(found), len(found), total)
-    yield from found
+    finished, tasks = _sorted_out(rows, store, students=students)
+    advance(len(finished), len(finished), total)
+    yield from finished
     if tasks:
         shared = _Shared({row.name: row for row in rows}, strict, students)
         warned, failures = Counter[str](), NONE_FAILED
-        for done in _Work(shared, store, advance, len(found), total).do(tasks):
+        for done in _Work(shared, store, advance, len(finished), total).do(tasks):
             warned.update(done.warned)
             failures += done.failures
             yield done
@@ -187,26 +187,26 @@ def _sorted_out(rows: Sequence[Row], store: RepeatStore, *, students: bool) -> t
     groups: dict[Hashable, list[Row]] = defaultdict(list)
     for row in rows:  # one without teachers shares nothing: a group by itself
         groups[vote_key(row.prepared) if row.prepared.plan.asks_votes else row.name].append(row)
-    found, tasks = [], []
+    finished, tasks = [], []
     for group in groups.values():
         for repeat in range(max(row.config.repeats for row in group)):
             names = []
             for row in group:
                 if repeat < row.config.repeats:
                     done = _found(row, repeat, store, student=students and repeat == 0)
-                    found += [done] if done else []
+                    finished += [done] if done else []
                     names += [] if done else [row.name]
             tasks += [_Task(repeat, tuple(names))] if names else []
-    return found, tasks
+    return finished, tasks
 
 
 def _found(row: Row, repeat: int, store: RepeatStore, *, student: bool) -> Done | None:
     """Find a finished repeat with its student, if wanted; None unless it states our guarantee."""
-    found = store.find(row.key, repeat, student=student)
+    finished = store.find(row.key, repeat, student=student)
     promised = (repeat, row.prepared.whole.guarantee.eps, row.prepared.delta)
-    if found is None or (found[0].repeat, found[0].eps, found[0].delta) != promised:
+    if finished is None or (finished[0].repeat, finished[0].eps, finished[0].delta) != promised:
         return None
-    return Done(row.name, found[0], student=found[1])
+    return Done(row.name, finished[0], student=finished[1])
 
 
 class _Late(BaseException):
@@ -361,7 +361,7 @@ def _do_task(
         yield from _failures(shared, task, error)
         return
     taken = time.perf_counter() - started
-    known = -1 if task.votes is None else len(task.votes.ceilings)
+    n_known = -1 if task.votes is None else len(task.votes.ceilings)
     for name in task.rows:
         row = shared.rows[name]
         try:
@@ -376,7 +376,7 @@ def _do_task(
             (done,) = _failures(shared, replace(task, rows=(name,)), error)
         if done.repeat is not None and shared.store is not None:
             shared.store.write(row.key, done.repeat, done.student, done.loaded)
-        if run and trained and name == task.rows[-1] and run.config.cache and len(trained.ceilings) > known:
+        if run and trained and name == task.rows[-1] and run.config.cache and len(trained.ceilings) > n_known:
             counts = np.array(trained.votes.counts)  # a copy: joblib may have lent a file
             done = replace(done, votes=VoteRecord(counts, trained.teacher_accuracy, trained.ceilings))
         yield done

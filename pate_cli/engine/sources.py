@@ -20,5 +20,5 @@ def sources() -> dict[str, str]:
 
 def dependencies() -> dict[str, Any]:
     """Code and libraries that numbers depend on, and the data sets on this machine."""
-    there = [name for name in ENTRIES if not missing_data(name)]
-    return {"code": code_version(), "libraries": library_versions(), "data": there}
+    on_disk = [name for name in ENTRIES if not missing_data(name)]
+    return {"code": code_version(), "libraries": library_versions(), "data": on_disk}

@@ -48,13 +48,13 @@ def load_study(recipe: Recipe) -> ModuleType:
 
 def study_code(recipe: Recipe) -> str:
     """Hash a recipe's `study.py` and the modules studies share; empty without one."""
-    own = recipe.directory / STUDY
-    if not own.is_file():
+    study = recipe.directory / STUDY
+    if not study.is_file():
         return ""
     shared = [
         path for room in ("common", "statements") for path in packaged(f"experiments/{room}").glob("*.py")
     ]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in [own, *sorted(shared)])).hexdigest()
+    return hashlib.sha256(b"".join(path.read_bytes() for path in [study, *sorted(shared)])).hexdigest()
 
 
 def parameters(recipe: Recipe, given: Sequence[str], *, quick: bool) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def run_study(
         command=["pate", "reproduce", recipe.name, *given, *["--quick"] * quick],
         table=_unjudged(table) if quick else table,
         figures=dict(result.figures),
-        claims=[one.unjudged("quick run") if quick else one for one in result.verdicts],
+        claims=[verdict.unjudged("quick run") if quick else verdict for verdict in result.verdicts],
         notes=[*recipe.notes, *result.notes],
         quick=quick,
         sources=sources() | {"parameters": ", ".join(f"{key}={value}" for key, value in params.items())},

@@ -131,8 +131,8 @@ class Workers:
                         self._renew()
                         if not alone:
                             if not lost:
-                                said = "a worker process was killed; what it did is done again"
-                                terminal.err().print(said, style="dim")
+                                text = "a worker process was killed; what it did is done again"
+                                terminal.err().print(text, style="dim")
                             lost.append(item)
                             continue
                         attempt = Attempt(None, ChildProcessError(_LOST))
@@ -305,11 +305,11 @@ def _check_workers(client: Any, address: str) -> int:
     except TimeoutError as error:
         raise ConfigError("compute.address", address, "a Dask scheduler with at least one worker") from error
     try:
-        found: dict[str, None] = client.run(loaded_code().check)
+        checked: dict[str, None] = client.run(loaded_code().check)
     except InputError:
         raise
     except Exception as error:
         why = " ".join(str(error).split())
         accepted = f"a cluster whose workers have pate-cli installed ({type(error).__name__}: {why})"
         raise ConfigError("compute.address", address, accepted) from error
-    return len(found)
+    return len(checked)

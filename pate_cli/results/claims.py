@@ -109,8 +109,8 @@ def check_claim(claim: dict[str, Any], recipe: str) -> None:
         if key not in claim and key not in _OPTIONAL:
             raise InputError(f"{recipe}: claims: {claim.get('name')}: {key} is missing")
     if unknown := sorted(claim.keys() - set(_CLAIM_KEYS[form])):
-        there = ", ".join(_CLAIM_KEYS[form])
-        raise InputError(f"{recipe}: claims: {unknown[0]}: no such key; there are: {there}")
+        accepted = ", ".join(_CLAIM_KEYS[form])
+        raise InputError(f"{recipe}: claims: {unknown[0]}: no such key; there are: {accepted}")
     margin = claim.get("margin", 0)
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < math.inf:
         raise InputError(f"{recipe}: claims: margin: got {margin!r}; accepted: a number >= 0")
@@ -126,10 +126,10 @@ def claim_verdicts(claims: Sequence[dict[str, Any]], rows: Sequence[MeasuredRow]
     """
     cases = []
     for claim in claims:
-        those = [row for row in rows if chosen(row, claim.get("where") or {})]
-        cases.append(list(_CASES[claim["claim"]](claim, those)))
-    together = sum(gap is not None for those in cases for gap, _ in those)
-    return [_claim_verdict(claim, those, together) for claim, those in zip(claims, cases, strict=True)]
+        matching = [row for row in rows if chosen(row, claim.get("where") or {})]
+        cases.append(list(_CASES[claim["claim"]](claim, matching)))
+    together = sum(gap is not None for matching in cases for gap, _ in matching)
+    return [_claim_verdict(claim, matching, together) for claim, matching in zip(claims, cases, strict=True)]
 
 
 def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], together: int) -> Verdict:
@@ -139,7 +139,7 @@ def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], together: int)
     words: list[VerdictWord] = [
         "missing" if gap is None else at_least(gap, margin, together) for gap, _ in cases
     ]
-    said = {
+    sentences = {
         "reproduces": "holds",
         "differs (below)": "does not hold",
         "undecided": "undecided",
@@ -147,9 +147,9 @@ def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], together: int)
         "no verdict": f"fewer than {FEWEST} repeats",
     }
     parts = [
-        f"{text} in {len(those)} of {len(cases)}: {'; '.join(those)}"
-        for word, text in said.items()
-        if (those := [text for (_, text), found in zip(cases, words, strict=True) if found == word])
+        f"{text} in {len(reasons)} of {len(cases)}: {'; '.join(reasons)}"
+        for word, text in sentences.items()
+        if (reasons := [text for (_, text), verdict in zip(cases, words, strict=True) if verdict == word])
     ]
     word = combined(words, most=claim.get("need") == "most")
     return Verdict(name, word, ". ".join(parts), margin=margin)
@@ -169,9 +169,9 @@ def _increases(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_
             key = (row["method"], row["splits"], row["panel"])
             series.setdefault(key, []).append(row)
     for line in series.values():
-        for less, more in pairwise(sorted(line, key=lambda row: float(row["eps"]))):
-            case = f"{more['dataset']} {more['method']} eps {less['eps']:g} to {more['eps']:g}"
-            yield _paired(Pair(more, less), claim["measure"], case)
+        for less, larger in pairwise(sorted(line, key=lambda row: float(row["eps"]))):
+            case = f"{larger['dataset']} {larger['method']} eps {less['eps']:g} to {larger['eps']:g}"
+            yield _paired(Pair(larger, less), claim["measure"], case)
 
 
 def _paired(pair: Pair, measure: str, case: str) -> _Case:
@@ -189,7 +189,7 @@ def _budget(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_Cas
             yield None, f"{where} {row.status}"
             continue
         left = [bool(answers < budget) for answers in row.repeats["n_answered"]]
-        share = Interval.of((1 if one == (claim["claim"] == "unspent") else -1) for one in left)
+        share = Interval.of((1 if share_left == (claim["claim"] == "unspent") else -1) for share_left in left)
         text = f"{answered.text(1)} of {budget:.0f}, budget left in {sum(left)} of {len(left)} repeats"
         yield share, f"{where} {text}"
 

@@ -123,8 +123,8 @@ _METADATA: dict[str, dict[str, Any]] = {
 def image(draw: Callable[[], Figure], form: str, font_size: float) -> bytes:
     """Draw a figure for a paper as "pdf", "svg" or "png"."""
     # 42: letters of a PDF as TrueType, which publishers ask for
-    more: dict[Any, Any] = {"font.size": font_size, "axes.titlesize": font_size, "pdf.fonttype": 42}
-    with mpl.rc_context({**_SETTINGS, **more, "svg.hashsalt": "plot"}):
+    style: dict[Any, Any] = {"font.size": font_size, "axes.titlesize": font_size, "pdf.fonttype": 42}
+    with mpl.rc_context({**_SETTINGS, **style, "svg.hashsalt": "plot"}):
         return _saved(draw(), form, 300)
 
 

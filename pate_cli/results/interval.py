@@ -109,8 +109,8 @@ class Interval:
 
 def mean_ci(values: Iterable[float]) -> tuple[float, float]:
     """Mean and half width as two numbers, for arrays; the half width of a single value is nan."""
-    found = Interval.of(values)
-    return found.mean, math.nan if found.half_width is None else found.half_width
+    interval = Interval.of(values)
+    return interval.mean, math.nan if interval.half_width is None else interval.half_width
 
 
 def simultaneous(rows: int, level: float = LEVEL) -> float:

@@ -51,8 +51,8 @@ def check_columns(rows: Sequence[MeasuredRow], x: str, y: str, by: Sequence[str]
     for option, name, names in asked:
         if name not in names:
             of = "column" if names is there else "column of numbers"
-            known = ", ".join(dict.fromkeys(names))
-            raise InputError(f"{option}: {name!r}: no such {of}; there are: {known}")
+            accepted = ", ".join(dict.fromkeys(names))
+            raise InputError(f"{option}: {name!r}: no such {of}; there are: {accepted}")
 
 
 def points(
@@ -62,7 +62,7 @@ def points(
 
     InputError where rows of one line differ in a setting that does not follow x, or of one point in none.
     """
-    found = []
+    drawn = []
     for (panel, name, baseline), line in _lines(rows, x, y, by).items():
         groups: dict[float, list[MeasuredRow]] = {}
         for row in line:
@@ -72,11 +72,11 @@ def points(
             groups = {math.inf: line[:1]} if max(means) - min(means) < _LEVEL else {}
         elif not baseline:
             _check_line(name, line, x, by)
-        found += [
+        drawn += [
             Point(panel, name, at, group[0].over(y) if len(group) == 1 else pooled(group, y))
             for at, group in groups.items()
         ]
-    return found + (_level_points(rows, found) if y == "accuracy" else [])
+    return drawn + (_level_points(rows, drawn) if y == "accuracy" else [])
 
 
 def _level_points(rows: Sequence[MeasuredRow], found: Sequence[Point]) -> list[Point]:
@@ -101,8 +101,8 @@ def notes(rows: Sequence[MeasuredRow], x: str, y: str, by: Sequence[str]) -> lis
     lines = [line for (*_, baseline), line in _lines(rows, x, y, by).items() if not baseline]
     moving = {key: None for line in lines for key in _apart(line) if key != x and _follows(key, x, line)}
     fixed = {value for line in lines for value in _values("eps", line)}
-    found = [f"{', '.join(moving)} changes with {x} from point to point"] if moving else []
-    return found + ([f"eps is {fixed.pop()} at every point"] if x != "eps" and len(fixed) == 1 else [])
+    sentences = [f"{', '.join(moving)} changes with {x} from point to point"] if moving else []
+    return sentences + ([f"eps is {fixed.pop()} at every point"] if x != "eps" and len(fixed) == 1 else [])
 
 
 def _lines(
@@ -148,9 +148,9 @@ def _name(row: MeasuredRow, rows: Sequence[MeasuredRow], x: str, by: Sequence[st
     same = [other for other in rows if all(other[key] == row[key] for key in ("dataset", "method"))]
     same = [other for other in same if other["eps"] != math.inf or x != "eps"]
     several = [key for key in _apart(same) if key != x and len(_values(key, same)) > 1]
-    told = [key for key in several if not _follows(key, x, same)]
-    more = [f"{key.rpartition('.')[2]}={_text(row, key)}" for key in told]
-    return ", ".join([str(row["method"]), *more])
+    settings = [key for key in several if not _follows(key, x, same)]
+    parts = [f"{key.rpartition('.')[2]}={_text(row, key)}" for key in settings]
+    return ", ".join([str(row["method"]), *parts])
 
 
 def _text(row: MeasuredRow, name: str) -> str:
@@ -166,7 +166,7 @@ def _values(key: str, rows: Sequence[MeasuredRow]) -> set[str]:
 def _follows(key: str, x: str, rows: Sequence[MeasuredRow]) -> bool:
     """Whether a setting has a value of its own at each x, of several."""
     pairs = {(_text(row, key), _text(row, x)) for row in rows if row[key] is not None}
-    return 1 < len(pairs) == len({one for one, _ in pairs}) == len({other for _, other in pairs})
+    return 1 < len(pairs) == len({value for value, _ in pairs}) == len({other for _, other in pairs})
 
 
 def _check_line(name: str, rows: Sequence[MeasuredRow], x: str, by: Sequence[str]) -> None:
@@ -176,8 +176,8 @@ def _check_line(name: str, rows: Sequence[MeasuredRow], x: str, by: Sequence[str
         shown = "mechanism" if key == "method" else key
         if shown not in (x, *by) and len(values) > 1 and not _follows(key, x, rows):
             differ = f"the runs of {name!r} differ in {shown} ({', '.join(sorted(values))})"
-            more = f"--by {','.join([*(by or ['mechanism']), shown])} draws a line for each"
-            raise InputError(f"--x {x}: {differ}; {more}, or give the directories of one of them")
+            hint = f"--by {','.join([*(by or ['mechanism']), shown])} draws a line for each"
+            raise InputError(f"--x {x}: {differ}; {hint}, or give the directories of one of them")
     done = [row for row in rows if row.n]
     if len({(_text(row, x), row["seed"]) for row in done}) < len(done):
         raise InputError(f"--x {x}: several rows of {name!r} at one {x}; give one directory")
@@ -213,9 +213,11 @@ def draw(
     styles = {name: look(index) for index, name in enumerate(_names(found, private=True))}
     across = dict(zip(_names(found, private=False), itertools.cycle(_ACROSS), strict=False))
     for axis, panel in zip(axes, panels, strict=False):
-        those = [point for point in found if point.panel == panel]
-        _panel(axis, those, styles, across)
-        number_axis(axis, sorted({point.x for point in those if math.isfinite(point.x)}), x.replace("_", " "))
+        inside = [point for point in found if point.panel == panel]
+        _panel(axis, inside, styles, across)
+        number_axis(
+            axis, sorted({point.x for point in inside if math.isfinite(point.x)}), x.replace("_", " ")
+        )
         axis.set_ylabel(y.replace("_", " "))
         axis.set_title(panel if len(panels) > 1 else title, loc="left")
         if y in _SHARES:  # an interval of few repeats may be wider than what is possible
@@ -254,12 +256,12 @@ def _panel(axis: Axes, found: Sequence[Point], styles: dict[str, Any], across: d
     """Draw a line for each method, a level for each baseline, and marks where a method is infeasible."""
     absent = []
     for name, style in styles.items():
-        those = [point for point in found if point.method == name and math.isfinite(point.x)]
-        those.sort(key=lambda point: point.x)
-        if drawn := [(point.x, one.mean, one.half_width or 0.0) for point in those if (one := point.y)]:
+        marks = [point for point in found if point.method == name and math.isfinite(point.x)]
+        marks.sort(key=lambda point: point.x)
+        if drawn := [(point.x, mean.mean, mean.half_width or 0.0) for point in marks if (mean := point.y)]:
             band(axis, *zip(*drawn, strict=True), label=name, style=style)
-        if len(drawn) < len(those):
-            absent.append(([point.x for point in those if point.y is None], style))
+        if len(drawn) < len(marks):
+            absent.append(([point.x for point in marks if point.y is None], style))
     for point in found:
         if math.isinf(point.x) and point.y is not None:
             axis.axhline(point.y.mean, color="0.35", linewidth=1, linestyle=across[point.method])

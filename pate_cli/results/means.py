@@ -58,7 +58,7 @@ class MeasuredRow:
 
     def mean(self, name: str) -> float | None:
         """Mean of a measure without its interval."""
-        return one.mean if (one := self.over(name)) else None
+        return interval.mean if (interval := self.over(name)) else None
 
 
 def rows_of(repeats: pd.DataFrame) -> list[MeasuredRow]:

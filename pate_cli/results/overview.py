@@ -80,10 +80,10 @@ def _plain(rows: Sequence[MeasuredRow], texts: Sequence[dict[str, str]], *_: Any
     heads += [*figures, *(["status"] if any(row.status != "ok" for row in shown) else [])]
     columns, cells = _grid(heads, lines, details=[*extras, "majority"])
     records = [_record(rows[index], texts[index], extras, figures) for index in ranked]
-    said = [GUARANTEE, *([_MAJORITY] if shares else [])]
-    said += [f"{name}: {METRICS[name]}." for name in figures if name in METRICS]
-    said += _interval_note(one.half_width for row in shown if (one := row.over("accuracy")))
-    return Table(columns, cells, records, " ".join(said))
+    sentences = [GUARANTEE, *([_MAJORITY] if shares else [])]
+    sentences += [f"{name}: {METRICS[name]}." for name in figures if name in METRICS]
+    sentences += _interval_note(interval.half_width for row in shown if (interval := row.over("accuracy")))
+    return Table(columns, cells, records, " ".join(sentences))
 
 
 def _averages(
@@ -107,16 +107,16 @@ def _averages(
             groups.setdefault(tuple(text.get(key, ABSENT) for key in chosen), []).append(index)
     averages, mixed, some_pooled = {}, list[str](), False
     for key in sorted(groups, key=sort_keys):
-        those = [texts[index] for index in groups[key]]
-        apart = [name for name in differing(those, _names(those)) if name != "seed"]
-        averages[key] = _average([rows[index] for index in groups[key]], pool=not apart)
-        mixed += apart
-        some_pooled |= len(those) > 1 and not apart
-    said = [*([f"Accuracy by {pivot}."] if pivot else []), GUARANTEE]
-    said += _interval_note(record["ci95"] for record, _ in averages.values())
-    said += [_POOLED] * some_pooled
+        group = [texts[index] for index in groups[key]]
+        unlike = [name for name in differing(group, _names(group)) if name != "seed"]
+        averages[key] = _average([rows[index] for index in groups[key]], pool=not unlike)
+        mixed += unlike
+        some_pooled |= len(group) > 1 and not unlike
+    sentences = [*([f"Accuracy by {pivot}."] if pivot else []), GUARANTEE]
+    sentences += _interval_note(record["ci95"] for record, _ in averages.values())
+    sentences += [_POOLED] * some_pooled
     if mixed:
-        said.append(
+        sentences.append(
             f"Rows that differ in {', '.join(dict.fromkeys(mixed))} are averaged by their means, without an "
             "interval: they are no sample of anything."
         )
@@ -132,7 +132,7 @@ def _averages(
         values = sorted({key[-1] for key in averages}, key=lambda text: sort_keys([text]))
         columns = [_column(key, [row[index] for row in shown]) for index, key in enumerate(keys)]
         columns, cells = pivoted(columns, [f"{pivot} {value}" for value in values], shown)
-    return Table(columns, cells, records, " ".join(said))
+    return Table(columns, cells, records, " ".join(sentences))
 
 
 def _average(rows: Sequence[MeasuredRow], *, pool: bool) -> tuple[dict[str, Any], dict[str, str]]:
@@ -173,8 +173,8 @@ def _texts(row: MeasuredRow) -> dict[str, str]:
         name: str(row[name]) for name in row.left if row[name] is not None and name not in ("method", "job")
     }
     texts |= {"mechanism": str(row["method"]), "method": str(row["method"])}
-    known = {"eps": (row["eps"], "g"), "teachers": (row["n_teachers"], ".0f")}
-    texts |= {name: number(value, form) for name, (value, form) in known.items() if value is not None}
+    numbers = {"eps": (row["eps"], "g"), "teachers": (row["n_teachers"], ".0f")}
+    texts |= {name: number(value, form) for name, (value, form) in numbers.items() if value is not None}
     return texts | ({"data": str(row["checksum"])[:12]} if row["checksum"] else {})
 
 
@@ -190,12 +190,12 @@ def _names(texts: Sequence[dict[str, str]]) -> list[str]:
 def _telling(texts: Sequence[dict[str, str]]) -> list[str]:
     """Settings in which rows differ: each separates most of what those before it leave together."""
     left = [name for name in differing(texts, _names(texts)) if name not in _ALWAYS]
-    told: list[str] = []
+    chosen: list[str] = []
     while left:
-        seen = lambda key: len({tuple(text.get(k) for k in (*_ALWAYS, *told, key)) for text in texts})  # noqa: E731
-        told.append(max(left, key=seen))
-        left.remove(told[-1])
-    return told
+        seen = lambda key: len({tuple(text.get(k) for k in (*_ALWAYS, *chosen, key)) for text in texts})  # noqa: E731
+        chosen.append(max(left, key=seen))
+        left.remove(chosen[-1])
+    return chosen
 
 
 def _grid(
@@ -226,8 +226,8 @@ def _cells(row: MeasuredRow) -> dict[str, str]:
 
 def _figures(rows: Iterable[MeasuredRow]) -> list[str]:
     """Names of the figures that `--metrics` shows."""
-    there = dict.fromkeys(name for row in rows for name in row.measures)
-    return [*(name for name in METRICS if name in there), *(n for n in there if n.startswith(_BY_CLASS))]
+    names = dict.fromkeys(name for row in rows for name in row.measures)
+    return [*(name for name in METRICS if name in names), *(n for n in names if n.startswith(_BY_CLASS))]
 
 
 def _record(
@@ -263,16 +263,16 @@ def _record(
 
 def _known(option: str, key: str, texts: Sequence[dict[str, str]]) -> str:
     """Name of a setting here, checked."""
-    there = list(dict.fromkeys((*_ALWAYS, *(name for text in texts for name in text if name != "method"))))
+    names = list(dict.fromkeys((*_ALWAYS, *(name for text in texts for name in text if name != "method"))))
     name = SYNONYMS.get(key, key)
-    if name not in there:
-        raise InputError(f"{option}: {key!r}: no such setting of these rows; there are: {', '.join(there)}")
+    if name not in names:
+        raise InputError(f"{option}: {key!r}: no such setting of these rows; there are: {', '.join(names)}")
     return name
 
 
 def _interval_note(half_widths: Iterable[float | None]) -> list[str]:
     """Meaning of ±, where there is one."""
-    return [f"{T_NOTE}."] if any(one is not None for one in half_widths) else []
+    return [f"{T_NOTE}."] if any(half_width is not None for half_width in half_widths) else []
 
 
 def _count(value: float | None) -> str:
@@ -309,10 +309,10 @@ def _name(row: MeasuredRow) -> str:
 def _warnings(row: MeasuredRow) -> list[str]:
     """Warnings: an active learner wanted few points, or a student is no better than the majority class."""
     texts = []
-    wanted, budget = row.mean("queries_wanted"), row["budget"]
-    if wanted is not None and budget and wanted < _FEW * budget:
+    asked, budget = row.mean("queries_wanted"), row["budget"]
+    if asked is not None and budget and asked < _FEW * budget:
         texts.append(
-            f"the active learner asked {_count(wanted)} of {budget:.0f} points: with mechanism.fill=true the "
+            f"the active learner asked {_count(asked)} of {budget:.0f} points: with mechanism.fill=true the "
             "rest is asked of random points, at the same guarantee; a larger mechanism.mellowness wants more"
         )
     accuracy, share = row.mean("accuracy"), row.mean("majority_class")

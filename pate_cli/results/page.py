@@ -60,7 +60,7 @@ class Findings:
     @property
     def reasons(self) -> Table:
         """The verdict on each row, or why it has no numbers."""
-        judged = [[one.name, one.verdict, one.reason] for one in self.rows]
+        judged = [[verdict.name, verdict.verdict, verdict.reason] for verdict in self.rows]
         columns = [
             Column("row", numeric=False),
             Column("verdict" if judged else "status", numeric=False, tags=True),

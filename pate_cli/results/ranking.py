@@ -37,12 +37,12 @@ def ranking(scores: Mapping[str, Sequence[float | None]]) -> dict[str, Ranking]:
     names, values = list(scores), _values(scores)
     ranks = rankdata(-values, axis=0)
     p = _against_first(values)
-    found = {}
+    rankings = {}
     for index, name in enumerate(names):
         wins = (len(names) - ranks[index]) / max(1, len(names) - 1)
         best = np.isfinite(values[index]) & (values[index] == values.max(axis=0))
-        found[name] = Ranking(_over(ranks[index]), _over(wins), int(best.sum()), p[index])
-    return found
+        rankings[name] = Ranking(_over(ranks[index]), _over(wins), int(best.sum()), p[index])
+    return rankings
 
 
 def _values(scores: Mapping[str, Sequence[float | None]]) -> FloatArray:
@@ -51,8 +51,8 @@ def _values(scores: Mapping[str, Sequence[float | None]]) -> FloatArray:
 
 def _over(values: FloatArray) -> Interval:
     """Mean over tables; no interval where all agree, since so few tables do not show the spread."""
-    found = Interval.of(values)
-    return found if found.half_width else replace(found, half_width=None)
+    interval = Interval.of(values)
+    return interval if interval.half_width else replace(interval, half_width=None)
 
 
 def friedman(scores: Mapping[str, Sequence[float | None]]) -> float | None:
@@ -83,9 +83,9 @@ def holm(p: Sequence[float]) -> list[float]:
     """Correct p-values for their number (S. Holm, Scandinavian Journal of Statistics 6, 1979)."""
     order = np.argsort(p, kind="stable")
     corrected = np.minimum(1.0, np.asarray(p)[order] * np.arange(len(p), 0, -1))
-    found = np.empty(len(p))
-    found[order] = np.maximum.accumulate(corrected)
-    return [float(one) for one in found]
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.maximum.accumulate(corrected)
+    return [float(value) for value in adjusted]
 
 
 def _against_first(values: FloatArray) -> list[float | None]:

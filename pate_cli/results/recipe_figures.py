@@ -76,12 +76,12 @@ def run_figures(
     figures: Sequence[dict[str, Any]], rows: Sequence[MeasuredRow]
 ) -> dict[str, Callable[[], Figure]]:
     """Functions that draw a recipe's figures, by name."""
-    found: dict[str, Callable[[], Figure]] = {}
+    drawings: dict[str, Callable[[], Figure]] = {}
     for spec in figures:
         panels = [(panel, _chosen(panel, rows)) for panel in spec["panels"]]
         if panels := [(panel, part) for panel, part in panels if part]:
-            found[str(spec.get("name") or "figure")] = functools.partial(_draw, spec, panels)
-    return found
+            drawings[str(spec.get("name") or "figure")] = functools.partial(_draw, spec, panels)
+    return drawings
 
 
 def _chosen(panel: dict[str, Any], rows: Sequence[MeasuredRow]) -> list[MeasuredRow]:
@@ -118,18 +118,18 @@ def _series(
     spec: dict[str, Any], rows: Sequence[MeasuredRow], x: str, measure: str, styles: dict[str, int]
 ) -> list[Series]:
     """Our numbers of each series, and the paper's, hollow; `styles` gives a label one style in all panels."""
-    found = []
+    series = []
     methods = spec.get("series") or {row["method"]: [row["method"]] for row in rows}
     for label, names in methods.items():
-        those = [row for row in rows if row["method"] in names]
-        if not those:
+        of_method = [row for row in rows if row["method"] in names]
+        if not of_method:
             continue
         style = look(styles.setdefault(label, len(styles)))
         style["markerfacecolor"] = style["color"]
         ours = Series(f"{label}, ours" if spec.get("printed") else label, style)
         theirs = Series(f"{label}, the paper", style | {"markerfacecolor": "white", "linestyle": ":"})
         key, ci = _PRINTED.get(measure, ("", "")) if spec.get("printed") else ("", "")
-        for row in those:
+        for row in of_method:
             at, mean = value_of(row, x), row.over(measure)
             if mean is not None and math.isfinite(mean.mean):
                 ours.points.append((at, mean.mean, mean.half_width or 0.0))
@@ -138,33 +138,33 @@ def _series(
             printed = row[f"printed_{key}"]
             if printed is not None and math.isfinite(printed):
                 theirs.points.append((at, printed, row[f"printed_{ci}"] or 0.0))
-        found += [one for one in (ours, theirs) if one.points or one.infeasible]
-    return found
+        series += [line for line in (ours, theirs) if line.points or line.infeasible]
+    return series
 
 
 def draw_series(ax: Axes, every: Sequence[Series], xs: Iterable[float] = ()) -> None:
     """Draw series over equally spaced places (their x, and `xs`), each a little beside the others."""
-    drawn_at = {x for one in every for x in (*(x for x, *_ in one.points), *one.infeasible)}
+    drawn_at = {x for line in every for x in (*(x for x, *_ in line.points), *line.infeasible)}
     places: list[float] = sorted({*xs, *drawn_at} - {None})
     at = {x: index for index, x in enumerate(places)}
-    for index, one in enumerate(every):
+    for index, line in enumerate(every):
         shift = 0.07 * (index - (len(every) - 1) / 2)
-        if drawn := sorted((at[x] + shift, y, ci) for x, y, ci in one.points if x is not None):
+        if drawn := sorted((at[x] + shift, y, ci) for x, y, ci in line.points if x is not None):
             at_x, means, half_widths = zip(*drawn, strict=True)
-            ax.errorbar(at_x, means, half_widths, capsize=2.5, label=one.label, **one.look)
-        for x, y, ci in one.points:
+            ax.errorbar(at_x, means, half_widths, capsize=2.5, label=line.label, **line.look)
+        for x, y, ci in line.points:
             if x is None:
-                colour = one.look["color"]
-                ax.axhline(y, color=colour, linestyle=one.look["linestyle"], linewidth=1.2, label=one.label)
+                colour = line.look["color"]
+                ax.axhline(y, color=colour, linestyle=line.look["linestyle"], linewidth=1.2, label=line.label)
                 ax.axhspan(y - ci, y + ci, color=colour, alpha=0.15, linewidth=0)
-        if one.infeasible:
+        if line.infeasible:
             ax.plot(
-                [at[x] + shift for x in one.infeasible],
-                [0.04] * len(one.infeasible),
+                [at[x] + shift for x in line.infeasible],
+                [0.04] * len(line.infeasible),
                 linestyle="none",
                 marker="x",
-                color=one.look["color"],
-                label=f"{one.label}: infeasible",
+                color=line.look["color"],
+                label=f"{line.label}: infeasible",
                 transform=ax.get_xaxis_transform(),
             )
     ax.set_xticks(range(len(places)), ["∞" if math.isinf(x) else f"{x:g}" for x in places])
@@ -177,7 +177,7 @@ def _reference(ax: Axes, name: str, rows: Sequence[MeasuredRow]) -> None:
     if name == "majority":
         values = [row["majority_rate"] for row in rows if row["majority_rate"] is not None]
     else:
-        values = [found.mean for row in rows if (found := row.over(name)) is not None]
+        values = [interval.mean for row in rows if (interval := row.over(name)) is not None]
     if values:
         mean, label = math.fsum(values) / len(values), _REFERENCES.get(name, name)
         ax.axhline(mean, color="0.45", linewidth=0.9, linestyle=(0, (2, 2)), label=label)

@@ -248,8 +248,8 @@ def _comparison(path: Path) -> list[_Row]:
         names = [*takewhile(lambda name: name != "repeat", line)]
         columns = {name: line[name] for name in names} | {"directory": str(path.parent)}
         row = _Row(columns, [], path.stat().st_mtime, of_run=False)
-        rest = {name: value for name, value in line.items() if name not in columns}
-        rows.setdefault(tuple(map(repr, columns.values())), row).lines.append(rest)
+        measured = {name: value for name, value in line.items() if name not in columns}
+        rows.setdefault(tuple(map(repr, columns.values())), row).lines.append(measured)
     return list(rows.values())
 
 
@@ -315,8 +315,8 @@ def _frame(rows: Sequence[_Row], left_out: int, *, constant: bool) -> pd.DataFra
     of_runs = [row.columns for row in rows if row.of_run]
     named = {name: None for row in rows for name in takewhile(lambda name: name != "eps", row.columns)}
     stated = {name for row in rows if not row.of_run for name in row.columns}
-    told = {*differing(of_runs, named), *stated, "dataset", "method"}
-    left = [name for name in named if constant or name in told]
+    kept = {*differing(of_runs, named), *stated, "dataset", "method"}
+    left = [name for name in named if constant or name in kept]
     names = {name: None for row in rows for name in row.columns if name not in (*named, *_END, "directory")}
     measures = {
         name: None

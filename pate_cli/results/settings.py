@@ -61,7 +61,7 @@ def differing(rows: Sequence[Mapping[str, Any]], keys: Iterable[str]) -> list[st
     A setting that some rows do not have tells those apart that could have it: `mechanism.cutoff` is compared
     among rows of one mechanism, `teacher.params.C` among those of one teacher.
     """
-    found, keys = [], list(keys)
+    different, keys = [], list(keys)
     rows = [row for row in rows if any(row.get(key) is not None for key in keys if key not in NAMES)]
     for key in keys:
         owner = (
@@ -74,5 +74,5 @@ def differing(rows: Sequence[Mapping[str, Any]], keys: Iterable[str]) -> list[st
             groups.setdefault(row.get(owner), set()).add(row.get(key))
         values = {row[key] for row in rows if row.get(key) is not None}
         if len(values) > 1 or any(len(group) > 1 for group in groups.values()):
-            found.append(key)
-    return found
+            different.append(key)
+    return different

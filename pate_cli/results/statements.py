@@ -14,19 +14,19 @@ __all__ = ["chosen_families", "counted", "frontier_statements", "leaderboard_sta
 
 def frontier_statements(board: Board) -> list[str]:
     """Best method at each eps, and methods of no use."""
-    said = [text for eps in board.budgets for text in _best(board, eps)]
+    sentences = [text for eps in board.budgets for text in _best(board, eps)]
     no_better, infeasible = {}, {}
     for name in board.methods:
         leads = {eps: board.lead(name, MAJORITY, eps) for eps in board.budgets}
         no_better[name] = [eps for eps, lead in leads.items() if lead is not None and lead.sign <= 0]
         rows = [board.row(name, eps) for eps in board.budgets]
         infeasible[name] = [row for row in rows if row.status == "infeasible"]
-    said += [
+    sentences += [
         f"{name} is not better than a constant answer, as far as can be told, at eps {_listed(budgets)}."
         for name, budgets in no_better.items()
         if budgets
     ]
-    return said + [
+    return sentences + [
         f"{name} is infeasible at eps {_listed(row['eps'] for row in rows)}: {rows[-1].reason}"
         for name, rows in infeasible.items()
         if rows
@@ -58,15 +58,15 @@ def leaderboard_statements(
     boards: Sequence[Board], standings: Mapping[float, Mapping[str, Standing]]
 ) -> list[str]:
     """Rank of the first method at each budget, and how many tables a test would take."""
-    said = [_standing(boards, eps, those) for eps, those in standings.items()]
+    sentences = [_standing(boards, eps, those) for eps, those in standings.items()]
     first, *others = boards[0].methods
     if others and len(boards) < (least := fewest_tables(len(others))):
         those = f"{len(others)} other{'s' * (len(others) > 1)}"
-        said.append(
+        sentences.append(
             f"Of {counted(len(boards))} no test of {first} against {those} can say anything: whatever the "
             f"outcome, no p corrected by Holm could be below 0.05; that takes {least} tables."
         )
-    return said
+    return sentences
 
 
 def _standing(boards: Sequence[Board], eps: float, standings: Mapping[str, Standing]) -> str:
@@ -95,7 +95,7 @@ def _standing(boards: Sequence[Board], eps: float, standings: Mapping[str, Stand
         text += f". Within the interval another has the larger mean on {', '.join(level)}"
     if not behind and not level:
         text += ". It is the best row on every table"
-    p = friedman({name: one.scores for name, one in standings.items()})
+    p = friedman({name: standing.scores for name, standing in standings.items()})
     return text + (f". Friedman's test that all are alike: p = {p:.2g}." if p is not None else ".")
 
 
@@ -106,12 +106,12 @@ def counted(n: int) -> str:
 
 def chosen_families(boards: Sequence[Board]) -> list[str]:
     """Say which family of models is the limit, table by table."""
-    said = []
+    sentences = []
     for board in boards:
         row = board.baselines[LIMIT]
         counts = {name: int(row.repeats[name].count()) for name in row.measures if name.startswith(FAMILY)}
         if counts:
             often = sorted(counts.items(), key=lambda item: -item[1])
             families = ", ".join(f"{name.removeprefix(FAMILY)} at {count}" for name, count in often)
-            said.append(f"{LIMIT} on {board.name}: {families} of {sum(counts.values())} splits.")
-    return said
+            sentences.append(f"{LIMIT} on {board.name}: {families} of {sum(counts.values())} splits.")
+    return sentences

@@ -53,13 +53,13 @@ def find_records(paths: Iterable[str | Path]) -> Found:
 
     Nothing is skipped in silence: what cannot be read is returned with the reason.
     """
-    found = Found([], [])
-    for file in find_files(paths, (RECORD_NAME,), found.unreadable):
+    records = Found([], [])
+    for file in find_files(paths, (RECORD_NAME,), records.unreadable):
         try:
-            found.records.append(_read(file))
+            records.records.append(_read(file))
         except DataError as error:
-            found.unreadable.append((file, one_line(str(error))))
-    return found
+            records.unreadable.append((file, one_line(str(error))))
+    return records
 
 
 def find_files(
@@ -75,11 +75,11 @@ def find_files(
 
     seen: set[Path] = set()
     for path in map(Path, paths):
-        found = [] if path.is_dir() else [path]
+        files_here = [] if path.is_dir() else [path]
         for folder, below, files in os.walk(path, onerror=refuse) if path.is_dir() else ():
             below.sort()
-            found += [Path(folder) / name for name in names if name in files][:1]
-        for file in found:
+            files_here += [Path(folder) / name for name in names if name in files][:1]
+        for file in files_here:
             if (real := file.resolve()) not in seen:
                 seen.add(real)
                 yield file

@@ -289,12 +289,12 @@ class _View:
     def below(self) -> str:
         """Caption: values that are equal in all rows."""
         columns, first = self.table.columns, self.table.cells[0]
-        told = [index for index in self.same if first[index] not in ("", "–")]
-        same = [f"{columns[index].full} {first[index]}" for index in told]
+        shown = [index for index in self.same if first[index] not in ("", "–")]
+        same = [f"{columns[index].full} {first[index]}" for index in shown]
         others = [columns[index].full for index in sorted(self.left_out)]
-        said = [f"In every row: {', '.join(same)}."] if same else []
-        said += [f"Only in the files and in CSV: {', '.join(others)}."] if others else []
-        return " ".join(said)
+        sentences = [f"In every row: {', '.join(same)}."] if same else []
+        sentences += [f"Only in the files and in CSV: {', '.join(others)}."] if others else []
+        return " ".join(sentences)
 
     def _total(self, shown: Sequence[int]) -> int:
         return sum(map(self._least, shown)) + len(shown) - 1

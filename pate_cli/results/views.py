@@ -93,9 +93,9 @@ def _rows_table(
     boards: Sequence[Board], columns: Sequence[Column], names: Sequence[str], note: str, *, baselines: bool
 ) -> Table:
     """A line a row, with chosen columns; `names` are those in CSV."""
-    those = [(b, row) for b in boards for row in (*b.rows, *(b.baselines.values() if baselines else ()))]
-    cells = [_cells(board, row) for board, row in those]
-    records = [_record(board, row) for board, row in those]
+    rows = [(b, row) for b in boards for row in (*b.rows, *(b.baselines.values() if baselines else ()))]
+    cells = [_cells(board, row) for board, row in rows]
+    records = [_record(board, row) for board, row in rows]
     return Table(
         list(columns),
         [[line[column.header] for column in columns] for line in cells],
@@ -150,12 +150,12 @@ def _methods_table(board: Board) -> Table:
     shown: dict[tuple[str, ...], dict[str, str]] = {}
     guarantees = []
     for name in (*board.methods, *board.baselines):
-        those = {eps: board.row(name, eps) for eps in board.budgets}
-        pure = any(_delta(row) == 0 for row in those.values())
+        by_eps = {eps: board.row(name, eps) for eps in board.budgets}
+        pure = any(_delta(row) == 0 for row in by_eps.values())
         private = "(eps, 0)-DP" if pure else "(eps, delta)-DP"
         guarantees.append("not private" if name in BASELINES else private)
-        means = {eps: row.over("accuracy") for eps, row in those.items()}
-        shown[(name,)] = {_at(eps): number(one) if one else those[eps].status for eps, one in means.items()}
+        means = {eps: row.over("accuracy") for eps, row in by_eps.items()}
+        shown[(name,)] = {_at(eps): number(one) if one else by_eps[eps].status for eps, one in means.items()}
     columns, cells = pivoted(_columns("method"), list(map(_at, board.budgets)), shown)
     delta = max((row["delta"] for row in board.every if row["delta"] is not None), default=None)
     note = (
@@ -227,9 +227,9 @@ def _winners(boards: Sequence[Board]) -> Table:
         record: dict[str, Any] = {"table": board.name, "eps": eps, "metric": metric.name}
         record |= {"n_private": _whole(row["n_private"]), "delta": row["delta"]}
         record |= {"best": best, "first": first, "other": other}
-        found = {metric.name: value, "without_privacy": limit, "student_on_true_labels": true}
-        found |= {f"best_below_{metric.unit}": gap, f"first_below_{metric.unit}": ours}
-        records.append(record | flat(found | {f"first_above_other_{metric.unit}": lead}))
+        numbers = {metric.name: value, "without_privacy": limit, "student_on_true_labels": true}
+        numbers |= {f"best_below_{metric.unit}": gap, f"first_below_{metric.unit}": ours}
+        records.append(record | flat(numbers | {f"first_above_other_{metric.unit}": lead}))
     note = (
         f"Mean {metric.words} on held-out records and differences at the same splits; {T_NOTE}. The limit is "
         f"the {LIMIT}: it, the student on true labels and the measuring are {NOT_PRIVATE}. eps is the "
@@ -244,15 +244,15 @@ def _ranks(boards: Sequence[Board], standings: Mapping[float, Mapping[str, Stand
     columns = [Column("eps"), Column("method", numeric=False), Column("mean rank"), Column("win rate")]
     columns += [Column("first on", "tables"), Column(_below(metric)), Column(f"p against {first}")]
     cells, records = [], []
-    for eps, those in standings.items():
-        for name, (one, _, held) in sorted(those.items(), key=lambda item: item[1].ranking.rank.mean):
-            gap = Interval.of(held) if held else None
-            of = f" ({len(held)})" if 0 < len(held) < n else ""
-            cells.append([f"{eps:g}", name, number(one.rank, ".2f"), number(one.wins, ".2f")])
-            cells[-1] += [str(one.firsts), f"{metric.text(gap)}{of}", number(one.p, ".3g")]
-            found = {"mean_rank": one.rank, "win_rate": one.wins, f"below_{metric.unit}": gap}
-            record = {"eps": eps, "method": name, "tables": n, "tables_below": len(held)}
-            records.append(record | flat(found) | {"first_on": one.firsts, "p": one.p})
+    for eps, by_method in standings.items():
+        for name, (ranking, _, gaps) in sorted(by_method.items(), key=lambda item: item[1].ranking.rank.mean):
+            gap = Interval.of(gaps) if gaps else None
+            of = f" ({len(gaps)})" if 0 < len(gaps) < n else ""
+            cells.append([f"{eps:g}", name, number(ranking.rank, ".2f"), number(ranking.wins, ".2f")])
+            cells[-1] += [str(ranking.firsts), f"{metric.text(gap)}{of}", number(ranking.p, ".3g")]
+            numbers = {"mean_rank": ranking.rank, "win_rate": ranking.wins, f"below_{metric.unit}": gap}
+            record = {"eps": eps, "method": name, "tables": n, "tables_below": len(gaps)}
+            records.append(record | flat(numbers) | {"first_on": ranking.firsts, "p": ranking.p})
     note = (
         f"Over {n} tables, by the mean {metric.words} of each: ± is half a 95% interval of Student's "
         "t over tables, as if drawn at random from those one might have. A method without a value on a table "

@@ -50,7 +50,7 @@ def test_teachers_are_shared_and_nothing_is_done_twice(plan_of, tmp_path, calls)
     assert again == first
     more, said = run(plan_of("compute.workers=1", "repeats=4"), tmp_path / "work")
     assert calls == {"train": 4, "run_repeat": 16}
-    assert [len(units) for units in more.units.values()] == [4] * 4
+    assert [len(units) for units in more.repeats.values()] == [4] * 4
     forced, _ = run(plan, tmp_path / "work", force=True)
     assert calls == {"train": 7, "run_repeat": 28}
     assert numbers(forced) == numbers(first)
