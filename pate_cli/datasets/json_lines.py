@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from pate_cli.datasets.reading import Table, as_utf8, columns_of, marked, read_bytes
 from pate_cli.datasets.tables import TableOptions as Options
 from pate_cli.datasets.tables import make_dataset
-from pate_cli.errors import DataError
+from pate_cli.errors import DataError, shortened
 from pate_cli.types import Dataset
 
 __all__ = ["Options", "load", "read"]
@@ -22,7 +23,10 @@ def load(name: str, options: Options) -> Dataset:
 
 
 def read(path: Path, text: Collection[str] = ()) -> Table:
-    """Read a file, perhaps compressed; see `Table`. A text is no number, whatever it looks like."""
+    """Read a file, perhaps compressed; see `Table`. A text is no number, whatever it looks like.
+
+    Columns of `text`, as labels and names of persons, keep numbers as they are written: 2.10 is not 2.1.
+    """
     import pandas as pd
 
     raw, checksum = read_bytes(path)
@@ -31,10 +35,12 @@ def read(path: Path, text: Collection[str] = ()) -> Table:
         if not line.strip():
             continue
         try:
-            if not isinstance(record := json.loads(line, object_pairs_hook=_distinct), dict):
-                raise ValueError(f"but a {type(record).__name__}")
-            # refuses what the parser takes and JSON does not: NaN, 1e999, half of a surrogate
-            json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
+            record = _PARSE(line.decode())
+            if not isinstance(record, dict):
+                raise ValueError(
+                    f"but a {'number' if isinstance(record, _Number) else type(record).__name__}"
+                )
+            json.dumps(record, ensure_ascii=False).encode()  # refuses half of a surrogate
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path}, line {number}: not an object of JSON ({error})") from None
         records[number] = record
@@ -46,15 +52,31 @@ def read(path: Path, text: Collection[str] = ()) -> Table:
         kinds = {type(cell) for cell in cells if cell is not None}
         if kinds & {dict, list}:
             unread[name] = "lists or objects"
-        elif kinds <= {int, float} and not (name in text and kinds == {int}):  # an id keeps its digits
-            columns[name] = pd.Series(cells)
+        elif kinds <= {_Number} and name not in text:
+            columns[name] = pd.Series([None if cell is None else json.loads(cell) for cell in cells])
         else:
-            columns[name] = pd.Series([None if cell is None else str(cell) for cell in cells], dtype=object)
+            texts = [json.dumps(cell) if isinstance(cell, bool) else cell and str(cell) for cell in cells]
+            columns[name] = pd.Series(texts, dtype=object)
     frame = pd.DataFrame(columns_of(pd.DataFrame(columns)), index=pd.Index(list(records)))
     return Table(frame, path, checksum, unread=unread)
+
+
+class _Number(str):
+    """A number as it is written."""
+
+
+def _number(text: str) -> _Number:
+    if not math.isfinite(float(text)):  # NaN and Infinity, which the parser takes, too
+        raise ValueError(f"{shortened(text)} is no number of JSON, or too large")
+    return _Number(text)
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(record := dict(pairs)) < len(pairs):
         raise ValueError("a key occurs twice")
     return record
+
+
+_PARSE = json.JSONDecoder(
+    object_pairs_hook=_distinct, parse_int=_number, parse_float=_number, parse_constant=_number
+).decode

@@ -125,6 +125,7 @@ class Schema:
     def _shown(self, name: str) -> str:
         column = self.columns[name]
         if column.kind == "ignored":
+            name = name or "''"
             return f"{name}: {column.why}" if column.why else name
         bounds = "" if column.low is None else f" {column.low:g} to {column.high:g}"
         values = "" if column.values is None else f" {len(column.values)}"

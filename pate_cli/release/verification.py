@@ -154,7 +154,7 @@ def _contents(
                     left -= size
         except OSError as error:
             problems[name] = f"cannot be read ({error.strerror})"
-        if name in data and files.sha256(data[name]) != about["sha256"]:
+        if name in data and files.sha256(data[name]) != about.get("sha256"):
             problems[name] = "was changed"
     return data, problems
 

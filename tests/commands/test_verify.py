@@ -187,6 +187,18 @@ def test_a_file_that_holds_anything_is_told_in_one_line(place, capsys):
         (place / "one" / name).write_bytes(whole)
 
 
+def test_a_certificate_that_lacks_a_fact_is_told_in_one_line(place, capsys):
+    path = place / "one" / "certificate.json"
+    whole = json.loads(path.read_text())
+    about = whole["files"]["answers.csv"]
+    for lacking in (whole, whole["files"], about):
+        for name in list(lacking):
+            kept = lacking.pop(name)
+            path.write_text(json.dumps(whole))
+            assert _verify(capsys)
+            lacking[name] = kept
+
+
 def test_a_certificate_without_the_sizes_of_files_is_checked_still(place, capsys):
     _certify(place, _facts(place) | {"schema_version": 2})
     path = place / "one" / "certificate.json"

@@ -41,8 +41,19 @@ def test_a_text_of_digits_stays_a_text_and_numbers_are_numbers():
     )
     table = json_lines.read(Path("f.jsonl"), {"id"})
     assert list(table.frame["id"]) == ["1152921504606846977", "1152921504606846979"]
-    assert list(table.frame["b"]) == ["True", ""]
+    assert list(table.frame["b"]) == ["true", ""]
     assert list(table.frame.index) == [1, 3]
+
+
+@pytest.mark.parametrize("other", ["2.10", "0.21e1", '"2.100"'])
+def test_labels_are_as_they_are_written(other):
+    """Numbers above 2^53 are, beside a float too; and those that are equal but not alike are refused."""
+    labels = ["1152921504606846977", "1152921504606846979", "0.5"]
+    Path("f.jsonl").write_text("".join(f'{{"y": {label}}}\n' for label in labels))
+    assert list(json_lines.read(Path("f.jsonl"), {"y"}).frame["y"]) == labels
+    Path("f.jsonl").write_text(f'{{"x": 1, "y": 2.1}}\n{{"x": 2, "y": {other}}}\n' * 50)
+    with pytest.raises(DataError, match="one way of writing it"):
+        json_lines.load("f", json_lines.Options(path="f.jsonl", target="y"))
 
 
 @pytest.mark.parametrize(
