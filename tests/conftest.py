@@ -16,6 +16,9 @@ import pytest
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
+# a command that is not told how many workers it has starts none: to start one takes two seconds of a core
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
+
 REPO = Path(__file__).resolve().parent.parent
 
 # a process of the tests keeps what it has imported to its end: it is looked through ten times less often

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -48,6 +49,8 @@ class Form:
     mapped: bool = False  # teachers and students see features made from public points
     changes: tuple[tuple[str, Any], ...] = field(default=(), repr=False)  # of the setting
     n_public: int = M
+    kept: dict[bytes, Votes] | None = field(default=None, repr=False, compare=False)
+    """Votes by records and teachers, for forms that share them; None keeps none."""
 
     def __str__(self) -> str:
         kinds = [f"{key}={value}"[:40] for key, value in self.options]
@@ -144,6 +147,19 @@ class Form:
 
     def votes(self, records: PrivateRecords) -> Votes:
         """Train the teachers of the configuration, as the pipeline does, and let them vote."""
+        if self.kept is None:
+            return self._votes(records)
+        s, X = self.setting, records.X
+        parts = [X.data, X.indices, X.indptr] if self.sparse else [X]
+        parts += [records.y] if records.units is None else [records.y, records.units]
+        about = repr((s.teacher, s.n_teachers, s.n_public, s.n_features, self.n_classes, self.mapped))
+        key = b"".join([about.encode(), *(np.ascontiguousarray(part).tobytes() for part in parts)])
+        key = hashlib.sha256(key).digest()
+        if key not in self.kept:
+            self.kept[key] = self._votes(records)
+        return self.kept[key]
+
+    def _votes(self, records: PrivateRecords) -> Votes:
         s = self.setting
         learner = make_learner(*s.teacher, seed=None, n_classes=self.n_classes)
         points, seen = (side.seen(self.mapped) for side in (self.public, records))
@@ -181,11 +197,12 @@ def forms_of(name: str, given: Mapping[str, Any] | None, changes: Mapping[str, A
     As experiments run it, and as a release does; with two and three classes; sparse; of persons. In all
     combinations with its first options; in none and all at once with further ones.
     """
+    kept: dict[bytes, Votes] = {}
     first, *further = mechanisms.checked_options(name)
     listed = [first, *further] if given is None else [{**first, **given}]
     forms = []
     for i, options in enumerate(listed):
-        form = Form(name, tuple(options.items()), changes=tuple(changes.items()))
+        form = Form(name, tuple(options.items()), changes=tuple(changes.items()), kept=kept)
         form = form if form.works() else replace(form, n_features=1)
         persons = form.plan().persons != "one record"  # an InputError if it takes no form at all
         exact, three = (replace(form, **kind).works() for kind in ({"exact": True}, {"n_classes": 3}))

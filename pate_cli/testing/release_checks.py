@@ -14,7 +14,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -88,6 +88,7 @@ class Release:
     public_file: bool = False
     generated: bool = False  # points of noisy marginals, in place of the file
     format: str = "csv"  # or npz, libsvm: of numbers
+    brief: bool = field(default=False, repr=False)  # all that changes in a record changes at once
 
     def __str__(self) -> str:
         options = [f"{key}={value}"[:40] for key, value in self.options]
@@ -149,7 +150,7 @@ class Release:
         if not self.public_file:
             private, rest = private[: int(0.8 * N)], private[int(0.8 * N) :]
         held, *_, taught = streams.teachers.permutation(private)
-        for what, change in CHANGES.items():
+        for what, change in ({"all": _everything} if self.brief else CHANGES).items():
             yield (
                 f"{what} of a record with a teacher",
                 people | {taught: self._changed(people[taught], change)},

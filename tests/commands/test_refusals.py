@@ -279,7 +279,7 @@ def test_a_run_refused_late_leaves_only_what_was_there(folder, capsys, monkeypat
     (folder / "cwd/folder/mine.txt").write_text("kept")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # its own trace would be taken for the run's
-    argv = ["run", *SMALL.split(), f"{who}.estimator=fussy_learner.Fussy"]
+    argv = ["run", *SMALL.split(), f"{who}.estimator=fussy_learner.Fussy", "compute.workers=1"]
     refused(folder, capsys, argv, f"{who}.estimator: got")
     refused(folder, capsys, [*argv, "hydra.run.dir=new/a/b"], f"{who}.estimator: got")
     assert main([*argv, "hydra.run.dir=folder"]) == 2
