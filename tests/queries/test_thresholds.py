@@ -81,14 +81,6 @@ def test_without_noise_labels_are_logarithmic_and_the_threshold_is_found():
     assert asked[1] < 2 * asked[0] + 20  # 30 times the points
 
 
-def test_a_service_that_takes_no_more_ends_it():
-    x = np.linspace(0, 1, 200)
-    answers, _ = Disagreement(1.0, 2.0, 0.05, 0.0).learn(
-        PublicPoints(x[:, None]), np.arange(200), Told(x >= 0.5, most=11), 150
-    )
-    assert answers.n_asked == 11
-
-
 def test_it_runs_from_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     usual = ["mechanism=active", "mechanism.hypotheses=thresholds", "eps=4.0", "hydra.run.dir=out"]
