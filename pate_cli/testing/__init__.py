@@ -104,6 +104,8 @@ def _checks(name: str, forms: list[Form]) -> Iterator[Check]:
             yield _check(call_checks.blocks, form)
     for form in plain:
         yield _check(call_checks.audited, form)
+        if not (form.plan().asks_votes or form.plan().n_teachers or form.plan().guarantee.mu is None):
+            yield _check(call_checks.one_run, form)
     for form in plain[:1]:
         yield _check(call_checks.alike, form)
     yield from _releases(forms)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import unittest
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli import audit, mechanisms
+from pate_cli.audit.one_run import guesses_right, mu_of_guesses
 from pate_cli.audit.target import make_target
 from pate_cli.config import MechanismConfig, RunConfig, compose, parse
 from pate_cli.errors import BudgetSpent, ConfigError, InputError
@@ -22,15 +24,15 @@ from pate_cli.testing.door_checks import Run, moved, output, paid, replayed
 from pate_cli.testing.failure import CheckFailed, require
 from pate_cli.testing.forms import LABELS, Form, K, votes_of
 from pate_cli.testing.part_checks import refused
-from pate_cli.types import Votes
+from pate_cli.types import Private, PrivateRecords, PublicPoints, Votes
 
 __all__ = ["Failing", "alike", "asked", "audited", "blocks", "failing", "numbers", "options"]
-__all__ += ["without_noise"]
+__all__ += ["one_run", "without_noise"]
 
 QUERIES, RUNS, SHARE = 20, 10_000, 20
 """Of the audit: queries, runs on votes, share of the runs of another attack. `pate audit` has more."""
 
-FALSE_ALARM = 1e-6
+CANARIES, FALSE_ALARM = 300, 1e-6
 
 
 def options(form: Form) -> str:
@@ -186,6 +188,32 @@ def audited(form: Form) -> str:
     worst = max(finding.bound for finding in findings)
     require(worst <= claim.eps, f"measured {worst:.3g}, claimed {claim.eps:g}")
     return f"{len(attacks)} attacks: at least {worst:.3g} of eps {claim.eps:g}"
+
+
+def one_run(form: Form) -> str:
+    """One release at eps 1 tells no more of its records than mu allows, by guesses of which were drawn."""
+    m, n, rng = CANARIES, 2 * CANARIES, np.random.default_rng(0)
+    sizes: dict[str, Any] = {
+        "eps": 1.0,
+        "delta": 1e-5,
+        "n_private": n,
+        "n_public": m,
+        "budget": m,
+        "n_features": m,
+    }
+    setting = replace(form.setting, **sizes)
+    plan = mechanisms.calibrate(form.name, dict(form.options), setting)
+    if plan.guarantee.mu is None or plan.asks_votes or plan.n_teachers:
+        raise unittest.SkipTest("for learners on the records whose guarantee is mu-GDP")
+    bits, X = rng.integers(0, 2, m), np.zeros((n, m))
+    X[:m] = np.eye(m)  # a column each, so a record moves a weight of its own, by its label
+    records = PrivateRecords(X, np.concatenate([bits, np.arange(m) % 2]))
+    released = plan.release(Private(records), PublicPoints(np.eye(m)), Door.seeded(0), rng)
+    scores = released.model.decision_function(np.eye(m))
+    right = guesses_right(scores - scores.mean(), bits, m // 2)
+    mu = mu_of_guesses(m, m // 2, right, 1 - FALSE_ALARM)
+    require(mu <= plan.guarantee.mu, f"measured mu {mu:.3g}, claimed {plan.guarantee.mu:.3g}")
+    return f"{right} of {m // 2} guesses right: mu at least {mu:.3g} of {plan.guarantee.mu:.3g}"
 
 
 def alike(form: Form) -> str:
