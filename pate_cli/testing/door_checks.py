@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from pate_cli.mechanisms import Mechanism
 from pate_cli.mechanisms.agnostic import relabel as relabelling
+from pate_cli.privacy.door import Passing
 from pate_cli.privacy.gaussian import vector_mu_squared
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.testing.doors import Recorder, Replay
@@ -162,12 +163,12 @@ def paid(run: Run) -> str:
     spent, mu_squared, pure = run.door.spent, 0.0, 0.0
     for one, _ in run.door.released:
         if one.kind == "gaussian" and one.unit is None:
-            mu_squared += one.releases * (one.sensitivity / one.scale) ** 2
+            mu_squared += one.releases * _ratio(one) ** 2
         elif one.kind == "gaussian":
             unit = one.unit or 1.0
             mu_squared += one.releases * vector_mu_squared(one.sensitivity / unit, one.scale / unit)
         elif one.kind in ("laplace", "gamma"):
-            pure += one.releases * one.sensitivity / one.scale
+            pure += one.releases * _ratio(one)
         elif one.kind == "exponential":
             pure += one.releases * one.scale
     accounts = [spent, *spent.apart]
@@ -248,6 +249,10 @@ def output(run: Run) -> str:
 
 
 CHECKS = (replayed, moved, paid, drawn, output)
+
+
+def _ratio(passing: Passing) -> float:
+    return passing.sensitivity / passing.scale if passing.scale else math.inf
 
 
 def _counted(n: int, noun: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -197,6 +198,8 @@ def forms_of(name: str, given: Mapping[str, Any] | None, changes: Mapping[str, A
     As experiments run it, and as a release does; with two and three classes; sparse; of persons. In all
     combinations with its first options; in none and all at once with further ones.
     """
+    if math.isinf(changes.get("eps", 1.0)):
+        raise ConfigError("eps", changes["eps"], "a finite number: without noise nothing is claimed")
     kept: dict[bytes, Votes] = {}
     first, *further = mechanisms.checked_options(name)
     listed = [first, *further] if given is None else [{**first, **given}]
@@ -212,6 +215,4 @@ def forms_of(name: str, given: Mapping[str, Any] | None, changes: Mapping[str, A
         for release, sparse, of_persons in kinds if i == 0 else (kinds[0], kinds[-1]):
             n_classes = 3 if sparse and three else 2
             forms.append(replace(form, exact=release, n_classes=n_classes, sparse=sparse, persons=of_persons))
-    if "features" in changes:
-        raise ConfigError("features", changes["features"], "none: each mechanism is checked with both")
     return forms

@@ -93,6 +93,7 @@ def test_a_fault_of_a_plug_in_is_seen(right, wrong, check, checked, tmp_path):
         (["mechanism=svt", "mechanism.cutoff=0"], "mechanism.cutoff: got 0; accepted: auto"),
         (["mechanism=svt", "--only", "nonsense"], "--only: got 'nonsense'; accepted: options, "),
         (["mechanism=svt", "eps=0.001"], "mechanism=svt"),
+        (["mechanism=svt", "eps=inf"], "eps: got inf; accepted: a finite number"),
     ],
 )
 def test_it_refuses_in_one_line(argv, said, checked):

@@ -91,7 +91,7 @@ def test_one_record_of_each_person_is_drawn_alone():
 
 @pytest.mark.parametrize("name", ["best", "noisy_gd"])
 def test_a_learner_that_protects_persons_looks_whose_the_records_are(name):
-    form = forms_of(name, None, {"eps": math.inf})[0]
+    form = dataclasses.replace(forms_of(name, None, {})[0], changes=(("eps", math.inf),))
     plan, records, public = form.plan(), form.records(), form.public
     found = []
     for units in (None, np.arange(N), np.arange(N) // 2):
