@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["UNANSWERED", "Answer", "Answers", "Dataset", "Features", "FloatArray", "Holdout"]
 __all__ += ["IntArray", "Part", "PrivacyLoss", "Private", "PrivateRecords", "PublicPoints", "Released"]
-__all__ += ["ReleasedLabels", "RepeatResult", "Setting", "Split", "Unanswered", "Votes", "_Private"]
-__all__ += ["LARGEST", "dense", "within_bounds", "without_tiny"]
+__all__ += ["ReleasedLabels", "RepeatResult", "Setting", "Split", "Unanswered", "Votes", "_Private", "dense"]
+__all__ += ["LARGEST", "within_bounds", "without_tiny"]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -31,7 +31,6 @@ UNANSWERED = -1
 """Label code of a query the mechanism did not answer (the papers' bottom)."""
 Unanswered: TypeAlias = Literal["drop", "random"]
 """Treatment of unanswered points: dropped, or labelled at random (LZCW21 Algorithm 3 line 4)."""
-
 _LEAST = 1e-100
 """Features of a smaller magnitude count as 0. liblinear divides by the squared norm of its first gradient,
 and loops forever where that underflows. A gradient may be as small as the difference of two features in
@@ -245,6 +244,7 @@ class Split:
     public_labels: Holdout  # true labels of the public points, -1 where unknown: for diagnostics only
     test: Holdout
     budget: int  # most labels an active learner may query
+    held: Any = field(default=None, repr=False)  # PrivateRecords for an evaluation, or None
     encoder: Any = field(default=None, repr=False)  # fitted transformer of raw rows to features, or None
     made: Any = field(default=None, repr=False)  # generated points as a table, and the `Spent` on them
 

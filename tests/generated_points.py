@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -107,14 +108,19 @@ def eps_of(releases: list[tuple[float, float]], delta: float) -> float:
 
 def summed(form: Beside) -> None:
     """Marginals and mechanism cost together what is charged, no more and hardly less."""
-    run = form.prepared()
     try:
+        run = form.prepared()
         charged, _, door = form.released(run)
     except RuntimeError as error:
         raise CheckFailed(f"stopped by the run's own check: {error}") from None
     (promised,) = charged
     require((promised.eps, promised.delta) == (4.0, DELTA), "another budget charged than asked")
     points, *rest = [one for one, _ in door.released]
+    tables = [rest.pop()] if run.whole.evaluation else []
+    for one in tables:
+        theirs = eps_of([(one.sensitivity, one.scale)], DELTA)
+        require(4.0 * (0.6 if form.exact else 0.995) <= theirs <= 4.002, "a table of another cost")
+        require(abs(one.sensitivity - math.sqrt(2)) < 1e-12, "another sensitivity of the table")
     require(points.unit == (1.0 if form.exact else None), "noise of another unit")
     gaussian = [(one.sensitivity, one.scale) for one in (points, *rest) for _ in range(one.releases)]
     require(abs(points.sensitivity - math.sqrt(2 * len(COLUMNS))) < 1e-12, "another sensitivity")
@@ -130,3 +136,8 @@ def summed(form: Beside) -> None:
     require(theirs >= asked * (0.9 if form.exact else 0.995), "less spent than charged")
     dear = run.whole.loss(replace(door.spent, mu_squared=1e4), door.spent)
     require(dear.eps > promised.eps, "marginals that cost nothing")
+    if not run.whole.adds_mu:
+        both = run.whole.loss(
+            replace(door.spent, mu_squared=0.01), replace(door.spent, pure=Counter({1.0: 1}))
+        )
+        require(both.eps > 1.0, "the larger loss of two on the same records")

@@ -71,6 +71,7 @@ n_steps, ten, rounds, queries = (("steps", 5),), (("steps", 10),), (("rounds", 2
 checked, private_cutoff = (("confidence", 0.6),), (("cutoff", "private"),)
 unlike, many = (tuple(options.items()) for options in tune.checked_options[1:])
 marginals = Release("gaussian", public_file=True, generated=True)
+evaluated = Release("gaussian", public_file=True, evaluated=True)
 grid = (("inner", "grid"), ("hypotheses", "thresholds"))
 BUGS = [
     # name, caught by, form, where, what stands there, the bug
@@ -268,6 +269,24 @@ BUGS = [
     ("a record counted in all bins below its own", unmoved, marginals,
      "datasets.generated:Generated.made", "np.bincount(code, minlength=size)",
      "np.bincount(code, minlength=size)[::-1].cumsum()"),
+    ("the larger of the losses of marginals and mechanism", summed, Beside("svt"),
+     "mechanisms.whole:Whole.loss", "eps + of_plan.eps", "max(eps, of_plan.eps)"),
+    # evaluations
+    ("evaluation and training added up", summed, Beside("gaussian", options=("evaluate=0.2",)),
+     "mechanisms.whole:Whole.guarantee", "max(own.eps, other.eps)", "own.eps + other.eps"),
+    ("half of the noise on an evaluation", summed, Beside("gaussian", True, options=("evaluate=0.2",)),
+     "mechanisms.evaluation:Evaluation.noisy", "sigma=self.sigma", "sigma=self.sigma / 2"),
+    ("evaluated on records that teachers saw", unmoved, evaluated,
+     "datasets:split", "units = held_units = None",
+     "ours = np.concatenate([held, ours])\n    units = held_units = None"),
+    ("an evaluation in one batch", unmoved, evaluated,
+     "mechanisms.evaluation:_each", "judge_each(student, X,",
+     "(judge_each if (X[:, 2:].sum(axis=1) > 0).all() else lambda *_: None)(student, X,"),
+    ("an evaluation noised for one of its two tables", unmoved, evaluated,
+     "mechanisms.evaluation:Evaluation.sensitivity", "else 2.0", "else 1.0"),
+    ("a threshold chosen on exact counts", unmoved, evaluated,
+     "mechanisms.evaluation:Evaluation.report", "self.threshold, edges",
+     "f'recall:0.{1 + int(counts.sum() * counts.argmax()) % 7}{counts.max()}', edges"),
     # a release
     ("the best of three students on held-out records", unmoved, Release("gaussian"),
      "pipeline:release", "student = _student_fit(run, split, streams)(released.answers)",
@@ -284,8 +303,8 @@ BUGS = [
     ("a private cell quoted by a release", unmoved, Release("gaussian", public_file=True),
      "pipeline:Prepared.remarks", "data.public_remarks", "data.remarks"),
     ("the teachers' agreement beside the answers", unmoved, Release("svt"),
-     "pipeline:release", "problem, released.chosen, made)",
-     "problem, str(votes.counts.max(axis=1).mean()), made)"),
+     "pipeline:release", "problem, chosen, made, report)",
+     "problem, str(votes.counts.max(axis=1).mean()), made, report)"),
     ("an encoder fitted on private records", unmoved, Release("gaussian"),
      "datasets:split", "_rows(public.X, at)", "_rows(dataset.X, ours)"),
     ("streams seeded by the clock", unforeseen, None,

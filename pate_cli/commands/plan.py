@@ -95,6 +95,7 @@ def _sizes(run: Row) -> list[tuple[Any, ...]]:
         ("private split", sizes.n_private, counted),
         *_public_points(run),
         ("test split", sizes.n_test, counted),
+        *_evaluated(run, counted),
         ("features", p.dataset.n_features, "columns"),
         ("classes", p.dataset.n_classes, "classes"),
         *_teachers(run, counted),
@@ -114,6 +115,15 @@ def _public_points(run: Row) -> list[tuple[str, Any, str]]:
     made = f", made of {source}" * hasattr(p.dataset.public, "made")
     rows: list[tuple[str, Any, str]] = [("public split", p.sizes.n_public, f"points{made}")]
     return rows + ([("noise of marginals", own.sigma, f"records, on {own.n_bins} counts")] if own else [])
+
+
+def _evaluated(run: Row, counted: str) -> list[tuple[str, Any, str]]:
+    """How many private records are held out for an evaluation, and its noise."""
+    own = run.prepared.whole.evaluation
+    if own is None:
+        return []
+    noise = ("noise of the evaluation", own.sigma, f"{counted}, on {own.most} counts at most")
+    return [("held out for evaluation", own.n, f"{counted}, of the private ones"), noise]
 
 
 def _teachers(run: Row, counted: str) -> list[tuple[str, Any, str]]:

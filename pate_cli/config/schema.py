@@ -102,6 +102,9 @@ _DELTA = Made(
 _SHARE = Made(_as_typed(Or("null", Real())), "a number > 0, or null")
 _BUDGET = Made(_as_typed(Real()), "a number > 0")
 _PURPOSE = Made(_line_like(r"(?=.*\S).{1,200}"), "what a release is for, one line of at most 200 characters")
+_THRESHOLD = Made(
+    _line_like(r"youden|(recall|precision):0?\.\d+"), "youden, recall:SHARE or precision:SHARE, as recall:0.8"
+)
 _ADDRESS = Made(
     _line_like(r"(tcp|tls|ucx|wss?)://\S+:\d+"), "a scheduler as tcp://HOST:PORT or tls://HOST:PORT"
 )
@@ -232,6 +235,8 @@ class RunConfig:
     seed: int = option(None, Whole(0, 2**128 - 1))  # SeedSequence mixes 128 bits: more is a mistake
     split: SplitConfig
     generate: GenerateConfig
+    evaluate: float | None = option(None, Or("null", Real(0, 1, open_above=True)))
+    threshold: str | None = option(None, Or("null", _THRESHOLD))
     release: bool = option(False, Flag())
     purpose: str | None = option(None, Or("null", _PURPOSE))
     ledger: str | None = option(None, Or("null", Text("a directory")))
@@ -263,6 +268,8 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
         generate=read_options(GenerateConfig, _group({"generate": {}, **raw}, "generate"), "generate."),
         **read_values(RunConfig, raw, ""),
     )
+    if config.threshold and config.evaluate is None:
+        raise ConfigError("threshold", config.threshold, "null without evaluate=0.1, which it is chosen from")
     if config.release:
         _check_release(config)
     elif config.purpose is not None:

@@ -183,6 +183,7 @@ def split(
     public_rows: IntArray | None = None,
     door: Door | None = None,
     marginals: Marginals | None = None,
+    n_held: int = 0,
     **shares: Any,
 ) -> Split:
     """Split a dataset at random; `shares` are those of `sizes_of`.
@@ -192,6 +193,7 @@ def split(
     the public points are a share of the private file, one record each of the public persons is a point, drawn
     at random. `public_rows`, numbers of records, are the public split of a file where each record is by
     itself; drawn too if left out. Generated points come through the `door`, of `marginals`.
+    The first `n_held` private records (persons) are held out, for an evaluation.
     """
     import numpy as np
 
@@ -203,17 +205,17 @@ def split(
             raise ValueError(f"{len(public_rows)} public rows, {n_shared} expected")
         others = order[~np.isin(order, public_rows)]
         order = np.concatenate([others[: parts.n_private], public_rows, others[parts.n_private :]])
-    ours, at, rest = np.split(order, [parts.n_private, parts.n_private + n_shared])
-    units = None
+    held, ours, at, rest = np.split(order, [n_held, parts.n_private, parts.n_private + n_shared])
+    units = held_units = None
     if dataset.units is not None:
         by_unit = np.argsort(dataset.units, kind="stable")
         counts = np.bincount(dataset.units)
         starts = np.cumsum(counts) - counts
-        units = np.repeat(np.arange(len(ours)), counts[ours])
+        units, held_units = (np.repeat(np.arange(len(side)), counts[side]) for side in (ours, held))
         at = by_unit[starts[at] + rng.integers(counts[at])]
-        ours, rest = (
+        held, ours, rest = (
             np.concatenate([by_unit[starts[u] : starts[u] + counts[u]] for u in side] or [side])
-            for side in (ours, rest)
+            for side in (held, ours, rest)
         )
     public: Any = dataset.public or dataset
     test: Any = dataset.test or dataset
@@ -244,7 +246,7 @@ def split(
         kept: Any = dataset.X.take(ours)
         records = DeferredRecords.of(lambda: kept, dataset.y[ours], None, kept.blocks)
     else:
-        records = DeferredRecords.of(lambda: without_tiny(features(dataset.X, ours)), dataset.y[ours], units)
+        records = _lazy(dataset, ours, units, features)
     return Split(
         private=records,
         public=PublicPoints(X_public, at),
@@ -252,8 +254,14 @@ def split(
         test=Holdout(features(test.X, rest) if len(rest) else X_public[:0], test.y[rest]),
         budget=parts.budget,
         encoder=encoder,
+        held=_lazy(dataset, held, held_units, features) if n_held else None,
         made=made,
     )
+
+
+def _lazy(dataset: Dataset, rows: Any, units: Any, features: Callable[[Any, Any], Any]) -> DeferredRecords:
+    """Records of a dataset whose features are computed when first used."""
+    return DeferredRecords.of(lambda: without_tiny(features(dataset.X, rows)), dataset.y[rows], units)
 
 
 _last: tuple[Hashable, Split] | None = None

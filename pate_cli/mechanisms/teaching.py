@@ -133,7 +133,8 @@ def teaching_key(config: Any) -> Hashable:
     chosen_from: tuple[Any, ...] = (config.eps, config.delta, rule) if t.auto_count else ()
     if config.dataset.options.get("public") == "marginals":  # whose noise depends on the mechanism's
         chosen_from = (config.eps, config.delta, rule, config.mechanism)
-    return repr((config.dataset, config.split, config.generate, t, config.seed, mapped, chosen_from))
+    data = (config.dataset, config.split, config.generate, config.evaluate)
+    return repr((data, t, config.seed, mapped, chosen_from))
 
 
 def chosen_count(module: Any, n_private: int, n_classes: int, eps: float, delta: float) -> int:

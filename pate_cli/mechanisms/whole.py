@@ -12,6 +12,7 @@ import numpy as np
 from pate_cli.datasets.generated import Generated, Marginals
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.evaluation import Evaluation
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import PrivacyLoss, Setting
@@ -76,10 +77,20 @@ class Whole:
     marginals: Marginals | None = None
     share: float = 0.0
     adds_mu: bool = False  # 1, not 2
+    evaluation: Evaluation | None = None  # on other records: its class says why it costs no more
 
     @property
     def guarantee(self) -> PrivacyLoss:
         """Privacy loss of the whole run, at most."""
+        if self.evaluation is None:
+            return self._on_training
+        own, other = self._on_training, self.evaluation.guarantee
+        mu = None if own.mu is None or other.mu is None else max(own.mu, other.mu)
+        how = f"{own.how}; on the others one noisy table"
+        return PrivacyLoss(max(own.eps, other.eps), max(own.delta, other.delta), how, mu=mu)
+
+    @property
+    def _on_training(self) -> PrivacyLoss:
         of_plan = self.plan.guarantee
         if self.marginals is None:
             return of_plan
@@ -111,16 +122,15 @@ class Whole:
         if self.marginals is None:
             return spent
         if self.adds_mu:
-            return replace(self.guarantee, eps=self.eps)
+            return self.guarantee
         return replace(spent, eps=spent.eps + self.share * self.eps, delta=self.delta)
 
     def describe(self) -> dict[str, Any]:
         """Public numbers, of the mechanism and of the marginals."""
-        own = self.marginals
-        if own is None:
-            return self.plan.describe()
-        shown = {"marginals_mu": own.mu, "marginals_sigma": own.sigma, "marginals_bins": own.n_bins}
-        return self.plan.describe() | ({} if math.isinf(own.mu) else shown)
+        shown = self.plan.describe() | (self.evaluation.describe() if self.evaluation else {})
+        if (own := self.marginals) and math.isfinite(own.mu):
+            shown |= {"marginals_mu": own.mu, "marginals_sigma": own.sigma, "marginals_bins": own.n_bins}
+        return shown
 
 
 def whole(
@@ -129,11 +139,13 @@ def whole(
     points: Generated | None,
     share: float,
     exact: bool,
+    evaluation: Evaluation | None = None,
 ) -> Whole:
     """Calibrate a mechanism for what the marginals leave of the budget; raises InputError."""
     made = calibrated(setting)
     try:
-        return _divided(made, calibrated, setting, points, share, exact)
+        divided = _divided(made, calibrated, setting, points, share, exact)
+        return replace(divided, evaluation=evaluation and replace(evaluation, exact=exact))
     except ValueError as error:  # too many numbers at so small an eps
         if not exact:
             raise

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli import results
 from pate_cli.datasets import FILES as FILES_OF_A_DATASET
 from pate_cli.errors import ConfigError
+from pate_cli.mechanisms.evaluation import lines, stated
 from pate_cli.students import dump_student
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ _NOTES = {
 }
 
 _CONFIG_KEYS = ["dataset", "features", "teacher", "student", "mechanism", "split", "generate"]
+_CONFIG_KEYS += ["evaluate", "threshold"]
 _CONFIG_KEYS += ["eps", "delta", "release"]
 
 
@@ -133,6 +135,7 @@ def contents(
         "status": "ok" if STUDENT in data else "error",
         **{name: facts[name] for name in ("n_asked", "n_answered", "eps_ex_post")},
         "plan": result["plan"] | _chosen(released),
+        **_evaluation(run, released),
         "message": problem and f"the answers are released, a student is not: {problem}",
     }
     data[CARD] = model_card(facts)
@@ -157,6 +160,7 @@ def _certified(
         "purpose": entry.purpose,
         "mechanism": result["mechanism"],
         **_chosen(released),
+        **_evaluation(run, released),
         "config_hash": result["config_hash"],
         "guarantee": {
             "eps": result["eps"],
@@ -203,6 +207,10 @@ def _certified(
             "hash": charged.hashes[-1],
         },
     }
+
+
+def _evaluation(run: Prepared, released: Publication) -> dict[str, Any]:
+    return {} if released.report is None else {"evaluation": stated(released.report, run.dataset.classes)}
 
 
 def _public_points(run: Prepared, n: int) -> str:
@@ -253,7 +261,7 @@ def _answers_table(released: Publication, classes: Sequence[str]) -> bytes:
 
 def model_card(facts: Mapping[str, Any]) -> bytes:
     """Content of `model_card.md`; a function of the certified facts alone."""
-    return _template().render(**facts).encode()
+    return _template().render(**facts, evaluated=lines(facts.get("evaluation", {"figures": {}}))).encode()
 
 
 @cache

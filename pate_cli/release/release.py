@@ -19,6 +19,7 @@ import numpy as np
 from pate_cli import pipeline, terminal
 from pate_cli.datasets.multiset import record_digests
 from pate_cli.errors import ConfigError, InputError
+from pate_cli.mechanisms.evaluation import lines
 from pate_cli.release import files
 from pate_cli.release.ledger import Ledger, Protected, PublicRows
 from pate_cli.release.ledger_directory import open_ledgers
@@ -103,6 +104,8 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
             f"{unrecorded}; the release is charged, and whole in {directory}, but pate verify"
             " will not find its certificate in the ledger",
         )
+    if evaluation := result.get("evaluation"):
+        _say(f"on {evaluation['n']:,} held-out records, with 95% intervals: {'; '.join(lines(evaluation))}")
     if result["message"]:
         _say(result["message"])
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pate_cli.errors import DataError, shortened
+from pate_cli.mechanisms.evaluation import REPORT, stated
 from pate_cli.release import files
 from pate_cli.release.ledger import Ledger
 from pate_cli.release.ledger_directory import LedgerDirectory
@@ -60,6 +61,11 @@ def verify(directory: Path, ledgers: LedgerDirectory) -> list[Check]:
         ),
         f"{files.CARD} says what is certified": lambda: (
             "" if data.get(files.CARD) == files.model_card(facts) else "its text is another"
+        ),
+        **(
+            {"what it says of its quality follows from its noisy table": lambda: _evaluation(facts)}
+            if "evaluation" in facts
+            else {}
         ),
         f"{files.STUDENT} carries the certificate": lambda: _student(directory, data, facts),
     }
@@ -180,8 +186,20 @@ def _result(data: Mapping[str, bytes], facts: Mapping[str, Any]) -> str:
     certified = {name: facts[name] for name in names}
     certified |= {name: facts["guarantee"][name] for name in ("eps", "delta", "how")}
     certified |= {"dataset": facts["data"]["dataset"], "release_id": facts["release"]}
-    certified["chosen"] = facts.get("chosen")
-    other = _another({**result, "chosen": result["plan"].get("chosen")}, certified)
+    certified |= {name: facts.get(name) for name in ("chosen", "evaluation")}
+    own = {"chosen": result["plan"].get("chosen"), "evaluation": result.get("evaluation")}
+    other = _another({**result, **own}, certified)
+    return other and f"it has another {other}"
+
+
+def _evaluation(facts: Mapping[str, Any]) -> str:
+    given = facts["evaluation"]
+    table = {name: given[name] for name in REPORT}
+    again = stated(table, facts["data"]["classes"])
+    flat = [
+        json.loads(json.dumps(one), parse_float=lambda text: round(float(text), 4)) for one in (given, again)
+    ]
+    other = _another(*flat)
     return other and f"it has another {other}"
 
 

@@ -33,6 +33,7 @@ _OURS = (
     "learners.dense.DenseInput",
     "learners.libsvm.LibsvmClassifier",
     "learners.sgd.SgdLogistic",
+    "students.calibrated.CalibratedStudent",
     "students.kernel.KernelStudent",
     "students.voting.Voting",
 )

@@ -1,6 +1,14 @@
 """Disjoint parts of the private records, a teacher on each, and their votes; no accounting."""
 
-from pate_cli.teachers.ensemble import NONE_FAILED, Ensemble, Failures, Teacher, Teachers, predict_each
+from pate_cli.teachers.ensemble import (
+    NONE_FAILED,
+    Ensemble,
+    Failures,
+    Teacher,
+    Teachers,
+    judge_each,
+    predict_each,
+)
 from pate_cli.teachers.parts import n_teachers, partition
 from pate_cli.teachers.scores import score_vectors, sum_of_unit_shares, sum_of_unit_vectors, unit_of
 from pate_cli.teachers.training import batches, ensemble_of, failures, fit_part, train, watched
@@ -8,5 +16,5 @@ from pate_cli.teachers.vote_record import VoteRecord
 
 __all__ = ["NONE_FAILED", "Ensemble", "Failures", "Teacher", "Teachers", "VoteRecord"]
 __all__ += ["batches", "ensemble_of", "failures", "fit_part", "n_teachers", "partition", "predict_each"]
-__all__ += ["train", "watched"]
+__all__ += ["judge_each", "train", "watched"]
 __all__ += ["score_vectors", "sum_of_unit_shares", "sum_of_unit_vectors", "unit_of"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from pate_cli.teachers.linear_votes import add_votes, in_order
 from pate_cli.types import LARGEST, FloatArray, IntArray, Votes, _Private, within_bounds
 
 __all__ = ["NONE_FAILED", "Ensemble", "Failures", "Problem", "Teacher", "Teachers", "failure", "isolated"]
-__all__ += ["predict_each", "quick"]
+__all__ += ["judge_each", "predict_each", "quick"]
 
 
 class Problem(NamedTuple):
@@ -228,21 +228,26 @@ class Ensemble(_Private):
 
 
 def predict_each(model: Any, X: Any, seed: int = 0) -> IntArray:
-    """Label private records, each by itself: codes, shape (n,); -1 for one on which the model fails.
+    """Label private records, each by itself: codes, shape (n,); -1 for one on which the model fails."""
+    labels = np.full(X.shape[0], -1, dtype=np.int64)
+    judge_each(model, X, lambda rows: model.predict(rows), labels, seed)
+    return labels
+
+
+def judge_each(model: Any, X: Any, ask: Callable[[Any], Any], into: Any, seed: int = 0) -> None:
+    """Ask a model about private records, each by itself; what is in `into` stays where it fails.
 
     A call of `predict` fails for all of its records if it fails for one, as trees do on numbers beyond 3.4e38
     and naive Bayes on a category that it has not seen, or may measure one by the others. So records are shown
     one at a time, but to classifiers that are known not to (`row_by_row`). Numbers are cut off at 1e30.
     """
     n, X = X.shape[0], within_bounds(X)
-    labels = np.full(n, -1, dtype=np.int64)
     at_once = n if row_by_row(model) else 1
     with quick():
         for first in range(0, n, at_once):
             rows = slice(first, first + at_once)
             with suppress(Exception), isolated(seed):
-                labels[rows] = np.asarray(model.predict(X[rows].copy())).reshape(labels[rows].shape)
-    return labels
+                into[rows] = np.asarray(ask(X[rows].copy())).reshape(into[rows].shape)
 
 
 def failure(estimator: Any, can: str, error: BaseException) -> Problem:

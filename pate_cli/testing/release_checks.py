@@ -87,13 +87,16 @@ class Release:
     options: tuple[tuple[str, Any], ...] = ()
     public_file: bool = False
     generated: bool = False  # points of noisy marginals, in place of the file
+    evaluated: bool = False  # on some of the persons
     format: str = "csv"  # or npz, libsvm: of numbers
     brief: bool = field(default=False, repr=False)  # all that changes in a record changes at once
 
     def __str__(self) -> str:
         options = [f"{key}={value}"[:40] for key, value in self.options]
         kind = "marginals" if self.generated else "public file" if self.public_file else "one file"
-        return ", ".join([self.name.rpartition(".")[2], *options, self.format, kind])
+        return ", ".join(
+            [self.name.rpartition(".")[2], *options, self.format, kind, *["evaluated"] * self.evaluated]
+        )
 
     @property
     def several(self) -> bool:
@@ -109,7 +112,7 @@ class Release:
             data += [f"dataset.classes=[{'maybe,no,yes' if self.format == 'csv' else '0,1,2'}]"]
             marginals = ["dataset.public=marginals", "dataset.schema=schema.yaml"]
             data += marginals if self.generated else [f"dataset.public=public.{self.format}"]
-            argv = ["teacher=logistic", f"generate.points={M}"]
+            argv = ["teacher=logistic", f"generate.points={M}"] + ["evaluate=0.2"] * self.evaluated
         else:
             data += ["dataset.n_features=3"] if self.format == "libsvm" else []
             argv = ["teacher=linear_svm", f"split.public={M}", "split.public_from_private=true"]
@@ -149,6 +152,10 @@ class Release:
         private = [PERSONS[i] for i in streams.split.permutation(N) if PERSONS[i] not in public]
         if not self.public_file:
             private, rest = private[: int(0.8 * N)], private[int(0.8 * N) :]
+        if self.evaluated:
+            for one in private[:3]:
+                yield "a record of the evaluation", people | {one: self._changed(people[one], _everything)}
+            private = private[N // 5 :]
         held, *_, taught = streams.teachers.permutation(private)
         for what, change in ({"all": _everything} if self.brief else CHANGES).items():
             yield (
@@ -214,7 +221,7 @@ def unmoved(release: Release) -> str:
         doors.append(Recorder(noise))
         return doors[-1]
 
-    first, worst, n_files = release.of(people, recorder), 0.0, 0
+    first, worst, in_table, n_files = release.of(people, recorder), 0.0, 0.0, 0
     require(first.code == 0, f"no release: {first.err.strip()}")
     for kind, others in release.neighbours(people):
 
@@ -233,7 +240,12 @@ def unmoved(release: Release) -> str:
             worst = max(worst, moved := max((by for _, by in doors[-1].moved), default=0.0))
             require(moved <= 1 + 1e-9, f"{kind}: a release is moved by {moved:.3g} of its sensitivity")
             require("test" not in kind or not moved, f"{kind}: was used")
+        if release.evaluated and kind != ALL:  # the table is the last release
+            *learned, table = (by for _, by in doors[-1].moved)
+            require(not (max(learned) and table), f"{kind}: on both sides")
+            in_table += table
     require(worst > 0, "nothing was moved")
+    require(in_table or not release.evaluated, "nothing in the table was moved")
     return f"{n_files} other files, equal bytes, moved by {worst:.3g}"
 
 

@@ -1,0 +1,381 @@
+"""A noisy table of how good a student is, on private records that nothing was learned from."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.optimize import least_squares
+from scipy.special import expit
+from scipy.stats import norm
+
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms.base import UNPROVED, SampledAttack
+from pate_cli.privacy import gaussian
+from pate_cli.privacy.door import Door, Spent
+from pate_cli.students.calibrated import CalibratedStudent, log_odds, probabilities
+from pate_cli.teachers import judge_each
+from pate_cli.types import FloatArray, PrivacyLoss, PrivateRecords, Split
+
+__all__ = ["REPORT", "Evaluation", "check", "diagnosed", "evaluated", "figures", "lines", "stated"]
+
+_EDGES = 11
+"""Edges of the bins of scores, quantiles of the public points', beside the one at 0."""
+
+_DEVIATIONS = 4
+"""A class of fewer noisy records than so many deviations of their noise tells nothing."""
+
+_WIDTHS = np.geomspace(1e-3, 2.0, 23)
+"""Deviations of the prior on log slope and intercept, of which the evidence chooses one."""
+
+REPORT = ("n", "n_classes", "sigma", "threshold", "edges", "scores", "table")
+"""What a report holds: all other figures follow."""
+
+_ENDS = ("estimate", "low", "high")
+_WIDEST = 0.25
+"""Nor does an interval with a larger half."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One noisy table of counts on held-out private records, of a student that others released.
+
+    **Guarantee.** (eps, delta)-DP together with all that the other records release, if that is (eps,
+    delta)-DP: the larger of the two, not their sum. The held-out records are the first of a permutation that
+    looks at no record (persons whole, one record each), so replacing a record leaves it on its side. If that
+    is the training's, the table is a function of what was released, of records that stay, and of noise of its
+    own: post-processing. If it is this side, the student is equal in law, and the record moves one count down
+    and one up, since each is judged by itself: sqrt(2) in L2 (2 with more than two classes, whose record is
+    in two tables). N(0, s^2) on every count is the Gaussian mechanism (parallel composition: McSherry 2009).
+    Bins, figures, calibration and threshold are functions of the noisy counts and public points.
+    """
+
+    n: int  # held-out records, or persons
+    n_classes: int
+    eps: float
+    delta: float
+    exact: bool = False  # noise of integers
+    threshold: str | None = None  # as configured
+
+    @classmethod
+    def of(cls, config: Any, n_private: int, n_classes: int, delta: float) -> Evaluation | None:
+        """That of a configuration, if it asks for one; ConfigError if it holds out nobody, or all."""
+        if config.evaluate is None:
+            return None
+        n = int(config.evaluate * n_private)
+        if not 0 < n < n_private:
+            raise ConfigError("evaluate", config.evaluate, f"a share of at least one of {n_private} records")
+        if config.threshold and n_classes > 2:
+            raise ConfigError("threshold", config.threshold, "null with more than two classes")
+        return cls(n, n_classes, config.eps, delta, threshold=config.threshold)
+
+    @property
+    def most(self) -> int:
+        """Most counts of a table."""
+        return 2 * (_EDGES + 2) + (self.n_classes**2 if self.n_classes > 2 else 0)
+
+    @property
+    def sensitivity(self) -> float:
+        """Most that one record moves all counts together, in L2."""
+        return math.sqrt(2) if self.n_classes == 2 else 2.0
+
+    @property
+    def sigma(self) -> float:
+        """Noise on each count, in records."""
+        if math.isinf(self.eps):
+            return 0.0
+        if self.exact:
+            mu = gaussian.vector_mu(self.eps, self.delta, self.most)
+            return gaussian.vector_sigma(self.sensitivity, mu)
+        return self.sensitivity / gaussian.mu_of(self.eps, self.delta)
+
+    def loss(self, spent: Spent) -> PrivacyLoss:
+        """Privacy loss of the table."""
+        if not spent.only("mu_squared"):
+            return UNPROVED
+        eps = gaussian.vector_eps(math.sqrt(spent.mu_squared), spent.integers, self.delta)
+        return PrivacyLoss(eps, self.delta, "a noisy table")
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """Loss of the table, at most."""
+        mu = None if self.exact or math.isinf(self.eps) else gaussian.mu_of(self.eps, self.delta)
+        return PrivacyLoss(self.eps, self.delta, "a noisy table", mu=mu)
+
+    def describe(self) -> dict[str, Any]:
+        """Public numbers."""
+        return {"n_evaluated": self.n, "evaluation_sigma": self.sigma}
+
+    def attacks(self) -> list[SampledAttack]:
+        """Attack by a record that is in another bin."""
+
+        def released(first: int, door: Door, rng: np.random.Generator, runs: int) -> Any:
+            parts = 1 if self.n_classes == 2 else 2
+            return self.noisy(np.tile(np.eye(2)[first] + 50.0, (runs, parts)), door, runs)
+
+        return [SampledAttack.on("a held-out record in another bin", (0, 1), released, 50_000)]
+
+    def noisy(self, counts: FloatArray, door: Door, runs: int = 1) -> FloatArray:
+        """Release counts, of shape (runs, cells)."""
+        unit = 1.0 if self.exact else None
+        return door.gaussian(counts, sensitivity=self.sensitivity, sigma=self.sigma, releases=runs, unit=unit)
+
+    def report(self, student: Any, held: PrivateRecords, public: Any, door: Door) -> dict[str, Any]:
+        """Release the table of a student; its edges are quantiles of the scores of public points."""
+        seen = _scores(_each(student, public, self.n_classes))[0]
+        edges = np.unique([*np.quantile(seen, np.arange(1, _EDGES + 1) / (_EDGES + 1)), 0.0])
+        scores, labels = _scores(_each(student, held.X, self.n_classes))
+        bins, B, C = np.searchsorted(edges, scores), len(edges) + 1, self.n_classes
+        rows = held.y if C == 2 else (labels == held.y).astype(np.int64)
+        counts = np.bincount(rows * B + bins, minlength=2 * B)
+        if C > 2:
+            counts = np.concatenate([counts, np.bincount(held.y * C + labels, minlength=C * C)])
+        noisy = self.noisy(counts[None].astype(np.float64), door)[0]
+        bounds = [-math.inf, *edges.tolist(), math.inf]
+        inside = [seen[(low < seen) & (seen <= high)] for low, high in pairwise(bounds)]
+        middles = np.clip(np.array(bounds), edges[0] - 1, edges[-1] + 1)
+        points = [
+            np.quantile(one, [0.1, 0.3, 0.5, 0.7, 0.9]).tolist()
+            if len(one)
+            else [float(middles[i : i + 2].mean())] * 5
+            for i, one in enumerate(inside)
+        ]
+        table = noisy.tolist() if not self.exact else [int(one) for one in noisy]
+        told = (self.n, C, self.sigma, self.threshold, edges.tolist(), points, table)
+        return dict(zip(REPORT, told, strict=True))
+
+
+def evaluated(
+    evaluation: Evaluation | None, split: Split, student: Any, door: Door, rng: np.random.Generator
+) -> tuple[Any, dict[str, Any] | None]:
+    """Evaluate a student on the records held out for it, if any: the calibrated one, and the report."""
+    if evaluation is None:
+        return student, None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # made from private records
+        report = evaluation.report(student, split.held.one_each(rng), split.public.X, door)
+    check(evaluation.loss(door.settled()), evaluation.guarantee)
+    told = figures(report)
+    slope, intercept = told["calibration"]
+    return CalibratedStudent(student, slope, intercept, told["cut"], report["n_classes"]), report
+
+
+def check(cost: PrivacyLoss, promised: PrivacyLoss) -> None:
+    """Compare the cost of what passed the door with what was promised."""
+    if cost.eps > promised.eps * (1 + 1e-9) or cost.delta > promised.delta * (1 + 1e-9):
+        raise RuntimeError(
+            f"what was released costs eps={cost.eps:g}, delta={cost.delta:g}: above the guarantee"
+        )
+
+
+def diagnosed(released: dict[str, Any] | None) -> dict[str, float]:
+    """Figures of a repeat: estimates and the ends of their intervals, where they tell anything."""
+    found = figures(released)["figures"] if released else {}
+    shown = [(name, key, one[key]) for name, one in found.items() if one["told"] for key in _ENDS]
+    return {f"evaluated.{name}" + f"_{key}" * (key != "estimate"): value for name, key, value in shown}
+
+
+def stated(released: dict[str, Any], classes: Sequence[str]) -> dict[str, Any]:
+    """The table with all that it tells, as a release certifies it."""
+    told = figures(released)
+    slope, intercept = told["calibration"]
+    named = {}
+    for name, one in told["figures"].items():
+        measure, _, code = name.partition(".")
+        values = {key: round(value, 6) if isinstance(value, float) else value for key, value in one.items()}
+        named[measure + (f" of {classes[int(code)]}" if code else "")] = values
+    at = {"probability": round(float(expit(slope * told["cut"] + intercept)), 9), "reached": told["reached"]}
+    return (
+        released
+        | {"figures": named, "slope": slope, "intercept": intercept}
+        | (at if released["n_classes"] == 2 else {})
+    )
+
+
+def lines(evaluation: dict[str, Any]) -> list[str]:
+    """Each figure in words, with its interval."""
+    said = []
+    for name, one in evaluation["figures"].items():
+        shown = (
+            f"{one['estimate']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
+            if one["told"]
+            else "cannot be told"
+        )
+        said.append(f"{name.replace('_', ' ')}: {shown}")
+    return said
+
+
+def _each(student: Any, X: Any, n_classes: int) -> FloatArray:
+    """Probabilities of records, each judged by itself; even where the student fails on one."""
+    p = np.full((X.shape[0], n_classes), 1 / n_classes)
+    judge_each(student, X, lambda rows: probabilities(student, rows, n_classes), p)
+    return p
+
+
+def _scores(p: FloatArray) -> tuple[FloatArray, Any]:
+    """Log-odds of class 1 of two, or of the likeliest class; and the likeliest class."""
+    two = p.shape[1] == 2
+    return log_odds(p[:, 1] if two else p.max(axis=1)), p.argmax(axis=1)
+
+
+def figures(released: dict[str, Any]) -> dict[str, Any]:
+    """All that a released table tells: a function of public numbers.
+
+    `figures` has for each its estimate, the ends of its 95% interval, which includes the noise, and whether
+    it tells anything; `calibration` slope and intercept; `cut` the log-odds above which class 1 is predicted.
+    """
+    C, n, sigma = released["n_classes"], released["n"], released["sigma"]
+    edges, points = np.array(released["edges"]), np.array(released["scores"])
+    B = len(points)
+    noisy = np.array(released["table"], dtype=np.float64)
+    parts = [
+        _Counts(part + (n - part.sum()) / part.size, n, sigma)
+        for part in np.split(noisy, [2 * B])[: 1 + (C > 2)]
+    ]
+    bins = parts[0]
+    at, reached, z = int(np.searchsorted(edges, 0.0)) + 1, True, float(norm.ppf(0.975))
+    if C == 2 and released["threshold"]:
+        at, reached = _chosen(bins, released["threshold"])
+        z = float(norm.ppf(1 - 0.025 / B))  # whichever is chosen
+    shown = _of_two(bins, at, z) if C == 2 else _of_many(parts, z)
+    platt = _platt(bins, points)
+    shown |= {
+        "calibration_error_before": _calibration_error(bins, points, 1.0, 0.0),
+        "calibration_error": _calibration_error(bins, points, *platt),
+    }
+    cut = [-math.inf, *edges.tolist(), math.inf][at] if C == 2 else 0.0
+    return {"figures": shown, "calibration": platt, "cut": cut, "reached": reached}
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """Noisy counts, moved to their public sum, and what their law is."""
+
+    noisy: FloatArray
+    n: int
+    sigma: float
+
+    @property
+    def table(self) -> FloatArray:
+        return self.noisy.reshape(2, -1)
+
+    def figure(self, value: Any, z: float, *classes: FloatArray) -> dict[str, Any]:
+        """Estimate a function of the counts, to first order; `classes` are what it divides by."""
+        x, size = self.noisy, len(self.noisy)
+        told = all(
+            float(one @ x) > max(_DEVIATIONS * self.sigma * math.sqrt(one.sum()), 5.0) for one in classes
+        )
+        if not told:
+            return {"estimate": None, "low": 0.0, "high": 1.0, "told": False}
+        h = 1e-4 * self.n
+        slope = np.array([(value(x + h * one) - value(x - h * one)) / (2 * h) for one in np.eye(size)])
+        shares = x.clip(0) / x.clip(0).sum()
+        sampled = self.n * (float(shares @ slope**2) - float(shares @ slope) ** 2)
+        noise = self.sigma**2 * float(((slope - slope.mean()) ** 2).sum())
+        at, half = float(np.clip(value(x), 0, 1)), z * math.sqrt(sampled + noise) + 1 / self.n
+        low, high = max(at - half, 0.0), min(at + half, 1.0)
+        return {"estimate": at, "low": low, "high": high, "told": half <= _WIDEST}
+
+
+def _of_two(bins: _Counts, at: int, z: float) -> dict[str, Any]:
+    """Figures of two classes, the second predicted in the bins from `at` on."""
+    B = bins.noisy.size // 2
+    zeros, later = np.zeros(B), (np.arange(B) >= at).astype(np.float64)
+    said = {0: 1 - later, 1: later}
+    true = {0: np.concatenate([zeros + 1, zeros]), 1: np.concatenate([zeros, zeros + 1])}
+    claimed = {code: np.tile(said[code], 2) for code in said}
+    right = np.concatenate([said[0], said[1]])
+    shown = {"accuracy": bins.figure(lambda x: x @ right / bins.n, z)}
+
+    def area(x: FloatArray) -> float:
+        first, second = x.reshape(2, -1)
+        below = np.cumsum(first) - first / 2
+        return float(second @ below / (first.sum() * second.sum()))
+
+    shown["roc_auc"] = bins.figure(area, float(norm.ppf(0.975)), true[0], true[1])
+    for code in (0, 1):
+        both = true[code] * claimed[code]
+        shown[f"share.{code}"] = bins.figure(lambda x, c=code: x @ true[c] / bins.n, float(norm.ppf(0.975)))
+        shown[f"recall.{code}"] = bins.figure(lambda x, b=both, c=code: x @ b / (x @ true[c]), z, true[code])
+        shown[f"precision.{code}"] = bins.figure(
+            lambda x, b=both, c=code: x @ b / (x @ claimed[c]), z, claimed[code]
+        )
+    return shown
+
+
+def _of_many(parts: list[_Counts], z: float) -> dict[str, Any]:
+    """Figures of several classes: of the confusion table; accuracy of the table with less noise."""
+    bins, confused = parts
+    C, B = math.isqrt(confused.noisy.size), bins.noisy.size // 2
+    right = np.repeat([0.0, 1.0], B)
+    shown = {"accuracy": bins.figure(lambda x: x @ right / bins.n, z)}
+    if 2 * (C - 1) < B:
+        shown = {"accuracy": confused.figure(lambda x: np.trace(x.reshape(C, C)) / bins.n, z)}
+    for code in range(C):
+        hit, row, column = (np.zeros((C, C)) for _ in range(3))
+        hit[code, code] = row[code] = column[:, code] = 1
+        a, b, c = hit.ravel(), row.ravel(), column.ravel()
+        shown[f"share.{code}"] = confused.figure(lambda x, b=b: x @ b / bins.n, z)
+        shown[f"recall.{code}"] = confused.figure(lambda x, a=a, b=b: x @ a / (x @ b), z, b)
+        shown[f"precision.{code}"] = confused.figure(lambda x, a=a, c=c: x @ a / (x @ c), z, c)
+    return shown
+
+
+def _chosen(bins: _Counts, rule: str) -> tuple[int, bool]:
+    """First bin in which the second class is predicted, by a rule; and whether the rule is met."""
+    first, second = bins.table
+    kind, _, wanted = rule.partition(":")
+    recall = np.array([second[k:].sum() for k in range(len(second) + 1)]) / max(second.sum(), 1.0)
+    false = np.array([first[k:].sum() for k in range(len(first) + 1)]) / max(first.sum(), 1.0)
+    if kind == "youden":
+        return int(np.argmax(recall - false)), True
+    if kind == "recall":
+        return int(np.flatnonzero(recall >= min(float(wanted), recall[0])).max()), True
+    claimed = recall * max(second.sum(), 1.0) + false * max(first.sum(), 1.0)
+    precise = recall * max(second.sum(), 1.0) >= float(wanted) * claimed
+    precise &= claimed > _DEVIATIONS * bins.sigma
+    return (int(np.argmax(precise)), True) if precise.any() else (len(second), False)
+
+
+def _gaps(bins: _Counts, points: FloatArray, slope: float, intercept: float) -> tuple[FloatArray, FloatArray]:
+    """Records of class 1 beyond what the probabilities say, by bin; and the variance of that."""
+    (first, second), p = bins.table, expit(slope * points + intercept).mean(axis=1)
+    total = (first + second).clip(0)
+    return second - (first + second) * p, bins.sigma**2 * (p**2 + (1 - p) ** 2) + total * p * (1 - p) + 1e-3
+
+
+def _platt(bins: _Counts, points: FloatArray) -> tuple[float, float]:
+    """Slope and intercept of the log-odds, from noisy counts and a prior at 1 and 0, as wide as they tell."""
+
+    def distances(at: Any, weights: FloatArray, width: float) -> Any:
+        gaps, _ = _gaps(bins, points, math.exp(at[0]), at[1])
+        return np.concatenate([gaps / np.sqrt(weights), at / width])
+
+    at, (gaps, weights) = np.zeros(2), _gaps(bins, points, 1.0, 0.0)
+    steps = [_gaps(bins, points, *ends)[0] for ends in ((math.exp(1e-4), 0.0), (1.0, 1e-4))]
+    slopes = (np.array(steps).T - gaps[:, None]) / 1e-4
+
+    def evidence(width: float) -> float:
+        law = np.diag(weights) + width**2 * slopes @ slopes.T
+        return float(gaps @ np.linalg.solve(law, gaps) + np.linalg.slogdet(law)[1])
+
+    width = min(_WIDTHS, key=evidence)
+    for _ in range(2):
+        at = least_squares(distances, at, args=(weights, width), bounds=(-3, 3)).x
+        weights = _gaps(bins, points, math.exp(at[0]), at[1])[1]
+    return round(math.exp(at[0]), 9), round(float(at[1]), 9)
+
+
+def _calibration_error(bins: _Counts, points: FloatArray, slope: float, intercept: float) -> dict[str, Any]:
+    """Root mean square distance of probabilities from shares, by bin, less what noise and sampling add."""
+    gaps, variance = _gaps(bins, points, slope, intercept)
+    weights = 1 / (bins.n * bins.table.sum(axis=0).clip(bins.n / (4 * len(gaps))))
+    square = float(weights @ (gaps**2 - variance))
+    spread = math.sqrt(float(weights**2 @ (2 * variance**2 + 4 * variance * (gaps**2 - variance).clip(0))))
+    low, at, high = (math.sqrt(min(max(square + k * spread, 0.0), 1.0)) for k in (-1.96, 0.0, 1.96))
+    return {"estimate": at, "low": low, "high": high, "told": high - low <= _WIDEST}
