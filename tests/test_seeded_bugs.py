@@ -306,7 +306,7 @@ BUGS = [
      "pipeline:release", "problem, chosen, made, report)",
      "problem, str(votes.counts.max(axis=1).mean()), made, report)"),
     ("an encoder fitted on private records", unmoved, Release("gaussian"),
-     "datasets:split", "_rows(public.X, at)", "_rows(dataset.X, ours)"),
+     "datasets:split", "_rows(table, at)", "_rows(dataset.X, ours)"),
     ("streams seeded by the clock", unforeseen, None,
      "streams:Streams.fresh", "SeedSequence()", "SeedSequence(__import__('time').time_ns())"),
     ("streams of 32 bits", unforeseen, None,
