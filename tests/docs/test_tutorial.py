@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import runpy
 from pathlib import Path
@@ -18,9 +19,10 @@ pytest.importorskip("opendp")
 def test_the_tutorial_ends_with_a_verified_release(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
-    tables, *steps = blocks(REPO / "docs/tutorial.md")
+    tables, schema, *steps = blocks(REPO / "docs/tutorial.md")
     Path("make_tables.py").write_text("\n".join(tables.lines))
     runpy.run_path("make_tables.py")
+    Path("schema.yaml").write_text("\n".join(schema.lines))
     seen = []
     for block in steps:
         for _, *argv in block.commands:
@@ -31,12 +33,15 @@ def test_the_tutorial_ends_with_a_verified_release(tmp_path, monkeypatch, capsys
             assert code == (2 if refused else 0), f"{block.where}: {said}"
             assert not refused or (said.count("\n") == 1 and set(os.listdir()) == before)
             seen.append(argv[0])
-    assert seen == ["data", "plan", "ledger", "run", "verify", "ledger", "run", "predict"]
+    assert seen == ["plan", "ledger", "run", "verify", "run", "predict"]
     with Path("labels.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["patient_id", "label", "probability.ill", "probability.well"]
     assert [row["patient_id"] for row in rows] == [str(20_000 + i) for i in range(200)]
     assert {row["label"] for row in rows} <= {"ill", "well"}
     assert set(os.listdir("release")) == {
-        *("answers.csv", "certificate.json", "model_card.md", "result.json", "student.skops")
+        *("answers.csv", "certificate.json", "model_card.md", "points.csv", "result.json", "student.skops")
     }
+    facts = json.loads(Path("release/certificate.json").read_text())
+    assert facts["evaluation"]["figures"]["accuracy"]["low"] > 0.7
+    assert "- accuracy: 0." in Path("release/model_card.md").read_text()
