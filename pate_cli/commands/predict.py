@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 
+_RARE = 0.2
+"""Share of the second class below which accuracy says little."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Records:
     """New records: features or the rows of a table, labels and names (None if there are none), remarks."""
@@ -62,13 +66,18 @@ def main(argv: list[str]) -> int:
         out().out(text, end="", highlight=False)
     for remark in records.remarks:
         err().print(f"pate: {one_line(remark)}", soft_wrap=True, markup=False)
-    if records.labels is not None and (text := _accuracy(model.classes, labels, records.labels)):
+    if records.labels is not None and (
+        text := _accuracy(model.classes, labels, records.labels, args.threshold is not None)
+    ):
         err().print(one_line(text), soft_wrap=True, markup=False)
     return 0
 
 
-def _accuracy(classes: Sequence[str], ours: list[str], theirs: Labels) -> str:
-    """Accuracy on the records that have labels; empty where none is a class, as with placeholders."""
+def _accuracy(classes: Sequence[str], ours: list[str], theirs: Labels, thresholded: bool) -> str:
+    """Accuracy on the records that have labels, and how rare cases, or those at a threshold, are found.
+
+    Empty where none of the labels is a class, as with placeholders.
+    """
     written = {identity(name): name for name in classes}
     for name in theirs.names:
         if name not in classes and (spelt := written.get(identity(name))):
@@ -80,7 +89,13 @@ def _accuracy(classes: Sequence[str], ours: list[str], theirs: Labels) -> str:
     pairs = [(a, theirs.names[code]) for a, code in zip(ours, theirs.codes, strict=True) if code >= 0]
     right, n = sum(a == b for a, b in pairs), len(pairs)
     most = max(Counter(b for _, b in pairs).values())
-    return f"accuracy {right / n:.4f} ({right} of {n} records); the commonest class alone has {most / n:.4f}"
+    text = f"accuracy {right / n:.4f} ({right} of {n} records); the commonest class alone has {most / n:.4f}"
+    case = classes[-1]
+    true = sum(b == case for _, b in pairs)
+    if len(classes) == 2 and (thresholded or true < _RARE * n):
+        hits, said = pairs.count((case, case)), sum(a == case for a, _ in pairs)
+        text += f"; {case!r}: recall {hits} of {true}, precision {hits} of {said}"
+    return text
 
 
 def _parser() -> argparse.ArgumentParser:

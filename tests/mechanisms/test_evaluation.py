@@ -149,6 +149,8 @@ def test_a_certificate_with_another_figure_is_found(tmp_path, monkeypatch, capsy
     assert main(["verify", "out"]) == 0
     assert "## How good it is" in Path("out/model_card.md").read_text()
     capsys.readouterr()
+    assert main(["predict", "out/student.skops", "mine.csv", "--threshold", "0.3", "--output", "labels"]) == 0
+    assert "; 'yes': recall 1" in capsys.readouterr().err
     facts = json.loads(Path("out/certificate.json").read_text())
     assert facts["evaluation"]["figures"]["accuracy"]["told"]
     facts["evaluation"]["figures"]["accuracy"]["estimate"] = 0.999
