@@ -311,9 +311,15 @@ def _warnings(row: MeasuredRow) -> list[str]:
     texts = []
     asked, budget = row.mean("queries_wanted"), row["budget"]
     if asked is not None and budget and asked < _FEW * budget:
+        filled = row.mean("n_asked") != asked
+        rest = (
+            "the rest of the budget was asked of random points (mechanism.fill)"
+            if filled
+            else "mechanism.fill=true asks the rest of random points, at the same guarantee"
+        )
         texts.append(
-            f"the active learner asked {_count(asked)} of {budget:.0f} points: with mechanism.fill=true the "
-            "rest is asked of random points, at the same guarantee; a larger mechanism.mellowness wants more"
+            f"the active learner asked {_count(asked)} of {budget:.0f} points: {rest}; a larger "
+            "mechanism.mellowness wants more"
         )
     accuracy, share = row.mean("accuracy"), row.mean("majority_class")
     if accuracy is not None and share is not None and accuracy <= share:

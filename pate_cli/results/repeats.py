@@ -199,7 +199,8 @@ def _run(path: Path) -> list[_Row]:
     columns |= {"method": one_line(record.mechanism)}
     columns |= {name: text for name, text in settings(record.config).items() if name not in columns}
     columns |= {"eps": _stated_eps(record), "delta": record.delta}
-    columns |= {"budget": record.plan.get("ell"), "cutoff": record.plan.get("cutoff")}
+    plan = {name: value for name, value in record.plan.items() if isinstance(value, int)}  # not `private`
+    columns |= {"budget": plan.get("ell"), "cutoff": plan.get("cutoff")}
     columns |= {"n_teachers": record.n_teachers}
     beside = path.with_name(REPEATS)
     if record.accuracy is not None and not beside.is_file():

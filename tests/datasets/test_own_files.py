@@ -599,7 +599,7 @@ def test_row_names_are_not_learned_from(tmp_path, capsys, name, kind):
     assert data.n_features == 2
     if kind != "shards":
         assert list(data.X) == ["age", "lab"]
-        assert f"not used {name}: row names" in " ".join(data.remarks)
+        assert f"not used {name or repr(name)}: row names" in " ".join(data.remarks)
         assert main(["data", "describe", str(path), "--target", "outcome"]) == 0
         assert "row names" in capsys.readouterr().out
 
@@ -716,4 +716,4 @@ def test_points_that_are_made_need_declared_columns(place, capsys):
     refused(capsys, *made, "split.public=0.1", said=["split.public: got 0.1", "generate.points"])
     refused(capsys, *noisy, "generate.share=1", said=["generate.share: got 1"])
     arrays = ["dataset=npz", "dataset.path=x.npz", "dataset.public=ranges"]
-    refused(capsys, *arrays, said=["dataset.public: got 'ranges'", "dataset=csv or parquet"])
+    refused(capsys, *arrays, said=["dataset.public: got 'ranges'", "dataset=csv, jsonl or parquet"])
