@@ -8,7 +8,6 @@ from pathlib import Path
 
 from pate_cli.errors import InputError, one_line
 from pate_cli.release import open_ledgers
-from pate_cli.release.verification import verify
 from pate_cli.terminal import err, out
 
 __all__ = ["main"]
@@ -19,6 +18,8 @@ def main(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
     from rich.table import Table
     from rich.text import Text
+
+    from pate_cli.release.verification import verify
 
     ledgers = open_ledgers(options.ledger)
     if not ledgers.check() and (options.ledger or "PATE_LEDGER" in os.environ):
