@@ -37,6 +37,8 @@ METRICS = {
 
 _BY_CLASS = ("recall.", "precision.")
 _UNBALANCED = 0.8  # share of the commonest class above which accuracy says little: others are shown, too
+_RANKS = 0.6  # ROC AUC, 0.5 being chance, from which a ranking is of use where labels are not
+_LOST, _TIMES = 0.03, 3.0  # accuracy that a student loses: at least, and against what noise costs
 _FEW = 0.25  # an active learner that wanted a smaller share of its budget is pointed out
 _ALWAYS = ("dataset", "mechanism", "teachers", "eps")  # have a column in any case
 _ACCURACY = "accuracy ± ci95"
@@ -307,7 +309,7 @@ def _name(row: MeasuredRow) -> str:
 
 
 def _warnings(row: MeasuredRow) -> list[str]:
-    """Warnings: an active learner wanted few points, or a student is no better than the majority class."""
+    """Warnings: few points wanted, a student no better than the majority class, or one that is the limit."""
     texts = []
     asked, budget = row.mean("queries_wanted"), row["budget"]
     if asked is not None and budget and asked < _FEW * budget:
@@ -324,5 +326,17 @@ def _warnings(row: MeasuredRow) -> list[str]:
     accuracy, share = row.mean("accuracy"), row.mean("majority_class")
     if accuracy is not None and share is not None and accuracy <= share:
         than = f"always saying the commonest class ({number(share)} of the records)"
-        texts.append(f"the student is no better than {than}")
+        auc = row.mean("roc_auc")
+        ranks = auc is not None and auc > _RANKS
+        rather = f"; but it ranks (ROC AUC {number(auc)}): see pate predict --threshold" if ranks else ""
+        texts.append(f"the student is no better than {than}{rather}")
+    votes, ceiling = row.mean("vote_accuracy"), row.mean("ceiling")
+    if accuracy is not None and votes is not None and ceiling is not None:
+        lost = votes - ceiling
+        if lost > max(_LOST, _TIMES * (ceiling - accuracy)):
+            texts.append(
+                f"the student, not privacy, is the limit: {number(ceiling)} on exact votes, which are right "
+                f"for {number(votes)} of the public points; more public points (split.public) or another "
+                "student would help"
+            )
     return texts

@@ -103,9 +103,36 @@ def test_the_table_shows_them_and_the_share_of_the_commonest_class(tmp_path, mon
     share = record["diagnostics"]["majority_class"]
     assert record["accuracy"]["mean"] <= share
     assert "the student is no better than always saying the commonest class" in " ".join(said.split())
+    assert "but it ranks" not in said
     assert f"{share:.4f}" in said.splitlines()[3]
     assert "precision" in said
     assert cli.main(["table", "out", "--metrics", "--format", "csv"]) == 0
     (row,) = csv.DictReader(capsys.readouterr().out.splitlines())
     assert set(METRICS) | {"recall.ill", "recall.well", "precision.well", "majority"} <= set(row)
     assert float(row["balanced_accuracy"]) < 0.6
+
+
+def test_a_student_that_ranks_rare_cases_but_labels_none_is_told_of(tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=3000)
+    ill = rng.random(3000) < 0.15 / (1 + np.exp(-X))
+    rows = [f"{x:.3f},{'ill' if y else 'well'}" for x, y in zip(X, ill, strict=True)]
+    (tmp_path / "people.csv").write_text("x,class\n" + "\n".join(rows) + "\n")
+    monkeypatch.chdir(tmp_path)
+    data = ["dataset=csv", "dataset.path=people.csv", "dataset.target=class"]
+    assert cli.main(["run", *data, "mechanism=best", "eps=8", "hydra.run.dir=out"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "no better than always saying the commonest class" in said
+    assert "but it ranks (ROC AUC 0.6" in said
+    assert "pate predict --threshold" in said
+
+
+def test_a_student_that_is_the_limit_is_told_of(tmp_path, monkeypatch, capsys):
+    """One column cannot say what the teachers' votes say; noise costs next to nothing."""
+    monkeypatch.chdir(tmp_path)
+    small = ["dataset.n_records=6000", "split.public=200", "eps=8"]
+    said = []
+    for student in ("stump", "kernel"):
+        assert cli.main(["run", *small, f"student={student}", f"hydra.run.dir={student}"]) == 0
+        said.append("the student, not privacy, is the limit" in " ".join(capsys.readouterr().out.split()))
+    assert said == [True, False]
