@@ -24,6 +24,9 @@ _HALVINGS = 30  # of one step
 
 # Stacked parts are faster than a loop over liblinear up to this many features: 80 times at 5, 3 at 30.
 _MOST_FEATURES = 32
+# With more features the minimiser of a part of few records is sought in their span: 6 times faster at 25
+# records of 300 features, no slower up to here.
+_MOST_RECORDS = 48
 _DENSE_TOLERANCE = 1e-9
 _PARTS = 256
 _NUMBERS = 2**22  # most of a stack of parts: 32 MB
@@ -65,7 +68,7 @@ def fit_parts(
     fitted parts and their coefficients, the intercept last. Whether a part is fitted depends on no other
     part: those that are not wanted, have one class or too many entries are treated as empty.
     """
-    dense = isinstance(X, np.ndarray) and X.shape[1] <= _MOST_FEATURES
+    dense = isinstance(X, np.ndarray) and (X.shape[1] <= _MOST_FEATURES or longest <= _MOST_RECORDS)
     starts = np.concatenate([[0], ends[:-1]])
     ones = np.add.reduceat(y, starts)
     wanted = wanted & (ones > 0) & (ones < ends - starts)
@@ -87,8 +90,10 @@ def fit_dense(
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Coefficients (K, d + 1), and whether parts have converged; sizes of parts differ by at most one.
 
-    Rows of weight 0 pad parts and stacks to one length, so that shapes depend on public numbers alone.
+    Rows of weight 0 pad parts and stacks to one length, so that shapes depend on public numbers alone. Of
+    many features only the span of a part's records matters, in which the penalty is the same.
     """
+    in_span = X.shape[1] > _MOST_FEATURES
     sizes = np.diff(ends, prepend=0)
     at_once = min(_PARTS, max(1, _NUMBERS // (longest * (X.shape[1] + 1))))
     coefficients = np.zeros((len(ends), X.shape[1] + 1))
@@ -106,7 +111,12 @@ def fit_dense(
         weight[there] = weights[rows]
         unwanted = np.flatnonzero(~wanted[block])
         Z[unwanted], weight[unwanted] = 0.0, 0.0
-        w, done = _dense_newton(Z, signs, weight)
+        if in_span:
+            basis, rows_in_basis = np.linalg.qr(Z.transpose(0, 2, 1))
+            v, done = _dense_newton(np.ascontiguousarray(rows_in_basis.transpose(0, 2, 1)), signs, weight)
+            w = (basis @ v[:, :, None])[:, :, 0]
+        else:
+            w, done = _dense_newton(Z, signs, weight)
         coefficients[block], converged[block] = w[: len(sizes[block])], done[: len(sizes[block])]
     return coefficients, converged & wanted
 
