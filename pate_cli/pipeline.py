@@ -368,7 +368,7 @@ def split_of(run: Prepared, streams: Streams, door: Door | None = None) -> Split
     given |= run.config.split.shares
     make = datasets.split if run.config.release else datasets.cached_split
     split = make(run.dataset, rng=streams.split, **given)
-    return with_features(split, run.setting, run.config.features.directions, streams.features)
+    return with_features(split, run.setting, run.plan, run.config.features.directions, streams.features)
 
 
 def _student_fit(run: Prepared, split: Split, streams: Streams) -> Callable[[Answers], Any]:

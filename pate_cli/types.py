@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pate_cli.matrices import within_bounds, without_tiny
+
 if TYPE_CHECKING:
     import pandas as pd
     import scipy.sparse as sp
 
 __all__ = ["UNANSWERED", "Answer", "Answers", "Dataset", "Features", "FloatArray", "Holdout"]
 __all__ += ["IntArray", "Part", "PrivacyLoss", "Private", "PrivateRecords", "PublicPoints", "Released"]
-__all__ += ["ReleasedLabels", "RepeatResult", "Setting", "Split", "Unanswered", "Votes", "_Private", "dense"]
-__all__ += ["LARGEST", "within_bounds", "without_tiny"]
+__all__ += ["ReleasedLabels", "RepeatResult", "Setting", "Split", "Unanswered", "Votes", "_Private"]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -31,43 +32,6 @@ UNANSWERED = -1
 """Label code of a query the mechanism did not answer (the papers' bottom)."""
 Unanswered: TypeAlias = Literal["drop", "random"]
 """Treatment of unanswered points: dropped, or labelled at random (LZCW21 Algorithm 3 line 4)."""
-_LEAST = 1e-100
-"""Features of a smaller magnitude count as 0. liblinear divides by the squared norm of its first gradient,
-and loops forever where that underflows. A gradient may be as small as the difference of two features in
-their last bit, 2^-53 of them, so the limit is far above 1e-162, below which squares of features underflow."""
-
-LARGEST = 1e30
-"""Features beyond it are more than learners take: float32 does not hold them, or their squares overflow."""
-
-
-def dense(X: Any) -> FloatArray:
-    """Convert a dense or sparse matrix to a dense array of floats; a dense one is not copied."""
-    return np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
-
-
-def without_tiny(X: Any) -> Any:
-    """Set numbers of magnitude below 1e-100 to 0, in a copy; X itself is returned without any."""
-    if hasattr(X, "shards"):  # does so as it reads rows
-        return X
-    values = X if isinstance(X, np.ndarray) else X.data
-    tiny = (values > -_LEAST) & (values < _LEAST) & (values != 0)
-    if not tiny.any():
-        return X
-    X = X.copy()
-    (X if isinstance(X, np.ndarray) else X.data)[tiny] = 0
-    return X
-
-
-def within_bounds(X: Any) -> Any:
-    """Cut numbers off at magnitude 1e30, and set those below 1e-100 to 0, as `without_tiny` does."""
-    X = without_tiny(X)
-    values = X if isinstance(X, np.ndarray) else X.data
-    if not (np.abs(values) > LARGEST).any():
-        return X
-    X = X.copy()
-    values = X if isinstance(X, np.ndarray) else X.data
-    np.clip(values, -LARGEST, LARGEST, out=values)
-    return X
 
 
 @dataclass(frozen=True)
@@ -146,6 +110,10 @@ class _Records:
 
     X: Any
     features: Any
+
+    def with_features(self, features: Any) -> Any:
+        """Return the same with a map."""
+        return replace(self, features=features)  # type: ignore[type-var]
 
     def seen(self, mapped: bool) -> Any:
         """Return the same, as a learner sees it: features in place of X if `mapped`, where there is a map."""

@@ -23,6 +23,7 @@ def test_without_noise_the_careful_script_gives_our_accuracy(active):
     """Same split, teachers, queries and student: to a few points of the 900 that lie on a boundary."""
     mechanism, fill = ("active", ["mechanism.fill=false"]) if active else ("gaussian", [])
     overrides = ["dataset.n_records=5000", "dataset.n_features=12", "split.public=0.02", "teacher.size=100"]
+    overrides += ["features=none", "student=logistic"]
     config = parse(Composer().compose([*overrides, f"mechanism={mechanism}", "eps=inf", *fill]))
     data = datasets.load("synthetic", **config.dataset.options)
     data = dataclasses.replace(data, X=sp.csr_matrix(data.X))

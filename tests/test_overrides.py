@@ -54,7 +54,8 @@ def test_another_main_configuration(tmp_path):
 
 def test_the_dataset_brings_its_sizes_and_the_user_has_the_last_word():
     assert compose([])["teacher"]["size"] == 20
-    assert compose(["dataset=mushroom"])["teacher"]["size"] == 100
+    assert compose(["dataset=mushroom"])["teacher"]["size"] is None
+    assert compose(["+experiment=psq_mushroom"])["teacher"]["size"] == 100
     assert compose(["teacher.size=7", "dataset=mushroom", "teacher=tree"])["teacher"]["size"] == 7
 
 

@@ -17,9 +17,10 @@ import numpy as np
 from pate_cli import students
 from pate_cli.checks import Whole, option
 from pate_cli.errors import InfeasibleError
+from pate_cli.matrices import dense
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, no_answers
 from pate_cli.privacy.door import Door, Spent
-from pate_cli.types import Answers, FloatArray, PrivacyLoss, Private, PublicPoints, Released, Setting, dense
+from pate_cli.types import Answers, FloatArray, PrivacyLoss, Private, PublicPoints, Released, Setting
 
 from .peer import Peer, check
 

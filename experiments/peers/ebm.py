@@ -18,10 +18,11 @@ import numpy as np
 
 from pate_cli.checks import Whole, option
 from pate_cli.errors import InfeasibleError
+from pate_cli.matrices import dense
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, no_answers
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.privacy.gaussian import eps_of_mu, mu_of, profile
-from pate_cli.types import FloatArray, IntArray, PrivacyLoss, Private, PublicPoints, Released, Setting, dense
+from pate_cli.types import FloatArray, IntArray, PrivacyLoss, Private, PublicPoints, Released, Setting
 
 from .peer import Peer, check
 

@@ -40,9 +40,10 @@ from pate_cli.config import DatasetConfig, RunConfig, compose, parse
 from pate_cli.datasets import frames
 from pate_cli.datasets.three_files import GENERATED
 from pate_cli.errors import InputError
+from pate_cli.matrices import within_bounds
 from pate_cli.release import ExactNoise
 from pate_cli.students import by_class, make_student
-from pate_cli.types import Dataset, IntArray, Part, within_bounds
+from pate_cli.types import Dataset, IntArray, Part
 
 __all__ = ["PateClassifier", "Privacy"]
 
@@ -90,7 +91,8 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     mechanism : str
-        As in ``pate run mechanism=NAME``.
+        As in ``pate run mechanism=NAME``. The default, `best`, has the best accuracy where it may learn from
+        the records themselves; ``pate run`` has `gaussian`, votes of teachers of any kind.
     eps : float
         Privacy budget of `fit`, > 0.
     delta : float, optional
@@ -99,7 +101,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         As in ``teacher=NAME``, an import path, or a classifier (also a pipeline that ends in one), which is
         copied. Not used by mechanisms that learn from the records themselves, as `best`.
     n_teachers : int, optional
-        Default: one teacher for each 100 records, or the mechanism's choice.
+        Default: by a rule of public numbers (``teacher.count=auto``).
     settings : mapping of str to value, optional
         Further keys of a run, as ``{"mechanism.cutoff": 5}``.
     public_share : float, optional
@@ -138,7 +140,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         delta: float | None = None,
         *,
         teacher: Any = "logistic",
-        student: Any = "logistic",
+        student: Any = "kernel",
         n_teachers: int | None = None,
         settings: Mapping[str, Any] | None = None,
         public_share: float | None = None,

@@ -24,7 +24,8 @@ from pate_cli.datasets.reading import Table, joint_digest
 from pate_cli.datasets.schema import listed
 from pate_cli.datasets.three_files import Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError, InputError
-from pate_cli.types import Dataset, IntArray, without_tiny
+from pate_cli.matrices import without_tiny
+from pate_cli.types import Dataset, IntArray
 
 __all__ = ["Options", "Shard", "ShardedFeatures", "load"]
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.checks import Real, take
 from pate_cli.datasets.content import fingerprint
 from pate_cli.errors import ConfigError
-from pate_cli.types import Holdout, PrivateRecords, PublicPoints, Split, without_tiny
+from pate_cli.matrices import without_tiny
+from pate_cli.types import Holdout, PrivateRecords, PublicPoints, Split
 
 if TYPE_CHECKING:
     import numpy as np
@@ -291,6 +292,12 @@ class DeferredRecords(PrivateRecords):
         """Records with labels `y`, of `units`, in `blocks`, and the features that `features()` computes."""
         records = object.__new__(cls)
         vars(records).update(_features=features, y=y, units=units, blocks=blocks)
+        return records
+
+    def with_features(self, features: Any) -> DeferredRecords:
+        """Return the same with a map; X is not computed for it."""
+        records = DeferredRecords.of(lambda: self.X, self.y, self.units, self.blocks)
+        vars(records).update(features=features)
         return records
 
     @cached_property

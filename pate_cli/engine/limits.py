@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from pate_cli.types import IntArray, dense
+from pate_cli.matrices import dense
+from pate_cli.types import IntArray
 
 __all__ = ["FAMILIES", "best_model"]
 

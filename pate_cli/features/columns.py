@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pate_cli.features.stable_rows import UNIT
-from pate_cli.types import FloatArray, IntArray, dense
+from pate_cli.matrices import dense
+from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["FEW", "HUGE", "MOST_LANDMARKS", "PublicBins", "PublicColumns", "is_text"]
 

@@ -19,7 +19,8 @@ from pate_cli.features.columns import (
     PublicColumns,
 )
 from pate_cli.features.stable_rows import UNIT, on_grid, row_squares, stable_product
-from pate_cli.types import FloatArray, dense
+from pate_cli.matrices import dense
+from pate_cli.types import FloatArray
 
 __all__ = [
     "CONSTANT",

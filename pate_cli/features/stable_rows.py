@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.types import FloatArray, dense
+from pate_cli.matrices import dense
+from pate_cli.types import FloatArray
 
 __all__ = [
     "LONGEST",

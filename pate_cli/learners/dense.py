@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from pate_cli.learners.registry import row_by_row
-from pate_cli.types import dense
+from pate_cli.matrices import dense
 
 __all__ = ["DenseInput", "given_dense", "megabytes"]
 

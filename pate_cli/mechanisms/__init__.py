@@ -93,8 +93,8 @@ def checked_options(name: str) -> tuple[dict[str, Any], ...]:
 
 
 def features_of(name: str, asked: str) -> str:
-    """Features of a run: as asked; for `auto` what the mechanism prefers, `none` if it does not say."""
-    return str(getattr(find(name), "features_default", "none")) if asked == "auto" else asked
+    """Features of a run: as asked; for `auto` what the mechanism prefers, `kernel` if it does not say."""
+    return str(getattr(find(name), "features_default", "kernel")) if asked == "auto" else asked
 
 
 def calibrate(name: str, given: Mapping[str, Any], setting: Setting) -> Mechanism:

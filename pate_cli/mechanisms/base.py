@@ -103,6 +103,10 @@ class Mechanism(ABC):
     """Whether it relabels records by a hypothesis that it does not release: one record may then move all
     labels, which its proof counts. `describe` says how many (`n_sampled`, `n_relabelled`)."""
 
+    all_directions: ClassVar[bool] = False
+    """Whether its teachers see all features that public points make, and not only as many as they have
+    records: for a mechanism that weighs them itself."""
+
     @property
     def draws_copies(self) -> bool:
         """Whether it may draw a record several times, for which its proof counts."""

@@ -30,7 +30,8 @@ def diagnostics(
         return {"label_accuracy": label_accuracy, "majority_class": majority_class}
     votes, vote = trained.votes, majority(trained.votes.counts)
     # the ceiling of this student on these public points: every label the teachers' exact vote
-    student = repr((run.config.student.estimator, run.config.student.params))
+    s = run.config.student
+    student = repr((s.estimator, s.params, run.setting.student_mapped))
     if student not in trained.ceilings:
         right = fit(Answers(np.arange(len(vote)), vote)).predict(split.test.X) == split.test.y
         trained.ceilings[student] = float(np.mean(right))

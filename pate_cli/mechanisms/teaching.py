@@ -12,6 +12,7 @@ import numpy as np
 
 from pate_cli import features, learners, students, teachers
 from pate_cli.features.kernel import MOST_DIRECTIONS
+from pate_cli.mechanisms.base import Mechanism
 from pate_cli.privacy.gaussian import mu_of
 from pate_cli.types import Answers, FloatArray, PrivateRecords, PublicPoints, Setting, Split, Unanswered
 
@@ -29,7 +30,7 @@ __all__ = [
 
 _RATIO = 0.8
 _FEWEST = 10
-_FEWEST_RECORDS_A_CLASS = 5
+_FEWEST_RECORDS = 10
 
 
 def make_teacher(setting: Setting) -> Any:
@@ -97,20 +98,23 @@ def in_codes(learner: Any, key: str, classes: Sequence[str]) -> Any:
     return replace(learner, estimator=estimator, params=params)
 
 
-def with_features(split: Split, setting: Setting, most: int | None, rng: np.random.Generator) -> Split:
+def with_features(
+    split: Split, setting: Setting, plan: Mechanism, most: int | None, rng: np.random.Generator
+) -> Split:
     """Give a split the map that its public points make, where teachers or students see features.
 
     There are at most so many features; by default as many as a teacher has records, from which it cannot
-    learn about more, or as the kernel has where teachers see their own columns.
+    learn about more, or as the kernel has where teachers see their own columns or the mechanism takes all.
     """
     s = setting
-    if not (s.teacher_mapped or s.student_mapped):
+    if not ((s.teacher_mapped and plan.n_teachers) or s.student_mapped):
         return split
-    of_teachers = s.n_private // s.n_teachers if s.teacher_mapped else MOST_DIRECTIONS
-    most = min(most or of_teachers, MOST_DIRECTIONS)
+    limited = s.teacher_mapped and not plan.all_directions
+    most = min(most or (s.n_private // s.n_teachers if limited else MOST_DIRECTIONS), MOST_DIRECTIONS)
     made = features.fit(s.features, split.public.X, rng, most)
-    parts = {name: replace(getattr(split, name), features=made) for name in ("private", "public", "test")}
-    return replace(split, **parts)
+    return replace(
+        split, **{name: getattr(split, name).with_features(made) for name in ("private", "public", "test")}
+    )
 
 
 def sees_features(learner: Any, mapped: str, n_classes: int) -> bool:
@@ -150,7 +154,8 @@ def auto_count(n_private: int, n_classes: int, eps: float, delta: float) -> int:
     queries at mu-GDP it is ``2 sqrt(m) s/(mu n)`` of them, of which a student that knows the r directions
     keeps ``2 sqrt(r) s/(mu n)``. Their sum is least at ``s^2 = sqrt(r) mu n/2``, so s is in proportion to
     ``sqrt(mu n)``; the factor, .8, is measured (`benchmarks/ablation.py`), and the curve is flat there. At
-    least 5 records a class and teacher, and 10 teachers where there are records for them. Hard labels lose
+    least 10 records a teacher, and one a class; and 10 teachers where there are records for them. Hard
+    labels lose
     what a student that knows the noise gets back, but no more than a few points. The sparse vector technique
     may refuse so few teachers, with the number that would do.
 
@@ -159,7 +164,7 @@ def auto_count(n_private: int, n_classes: int, eps: float, delta: float) -> int:
     >>> [auto_count(6_499, 2, eps, 1 / 6_499) for eps in (0.5, 1, 2, math.inf)]
     [239, 176, 130, 10]
     """
-    most = max(1, n_private // (_FEWEST_RECORDS_A_CLASS * n_classes))
+    most = max(1, n_private // max(_FEWEST_RECORDS, n_classes))
     fewest = min(_FEWEST, most)
     if math.isinf(eps):
         return fewest

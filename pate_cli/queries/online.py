@@ -21,7 +21,8 @@ import math
 
 import numpy as np
 
-from pate_cli.types import FloatArray, IntArray, PublicPoints, dense
+from pate_cli.matrices import dense
+from pate_cli.types import FloatArray, IntArray, PublicPoints
 
 __all__ = ["OnlineLearner"]
 

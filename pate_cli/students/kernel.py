@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pate_cli.types import FloatArray, dense
+from pate_cli.matrices import dense
+from pate_cli.types import FloatArray
 
 __all__ = ["KernelStudent"]
 

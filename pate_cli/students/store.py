@@ -15,9 +15,10 @@ import numpy as np
 
 from pate_cli import terminal
 from pate_cli.errors import ConfigError, DataError, one_line
+from pate_cli.matrices import within_bounds
 from pate_cli.students.metrics import by_class
 from pate_cli.students.trusted import WRITTEN, foreign_types
-from pate_cli.types import FloatArray, IntArray, _Private, within_bounds
+from pate_cli.types import FloatArray, IntArray, _Private
 
 __all__ = ["SavedStudent", "dump_student", "load_student", "read_student", "save_student"]
 

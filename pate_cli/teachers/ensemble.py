@@ -13,8 +13,9 @@ import numpy as np
 
 from pate_cli.errors import ConfigError, one_line
 from pate_cli.learners import contained, row_by_row
+from pate_cli.matrices import LARGEST, within_bounds
 from pate_cli.teachers.linear_votes import add_votes, in_order
-from pate_cli.types import LARGEST, FloatArray, IntArray, Votes, _Private, within_bounds
+from pate_cli.types import FloatArray, IntArray, Votes, _Private
 
 __all__ = ["NONE_FAILED", "Ensemble", "Failures", "Problem", "Teacher", "Teachers", "failure", "isolated"]
 __all__ += ["judge_each", "predict_each", "quick"]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pate_cli.learners import limit_to
+from pate_cli.matrices import LARGEST
 from pate_cli.teachers import batched_logistic
 from pate_cli.teachers.ensemble import (
     Ensemble,
@@ -24,7 +25,7 @@ from pate_cli.teachers.ensemble import (
     quick,
 )
 from pate_cli.teachers.parts import deal
-from pate_cli.types import LARGEST, FloatArray, IntArray, PrivateRecords
+from pate_cli.types import FloatArray, IntArray, PrivateRecords
 
 __all__ = ["batches", "ensemble_of", "failures", "fit_part", "train", "watched"]
 

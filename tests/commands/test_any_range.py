@@ -11,7 +11,7 @@ from pate_cli.privacy import gaussian
 
 def test_gaussian_noise_is_for_a_histogram(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    trees = ["dataset=digits", "split.public=100", "teacher=tree", "student=tree"]  # quick here
+    trees = ["dataset=digits", "split.public=100", "teacher=tree", "student=tree", "teacher.size=15"]
     assert main(["run", *trees, "mechanism=gaussian", "eps=8", "hydra.run.dir=out"]) == 0
     record = json.loads((tmp_path / "out/result.json").read_text())
     sizes, plan = record["sizes"], record["plan"]

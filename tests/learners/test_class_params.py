@@ -150,7 +150,7 @@ def test_labels_of_a_file_are_named_on_the_command_line(tmp_path, monkeypatch, c
     rows = [f"{one},{other},{label}" for (one, other), label in zip(X, y, strict=True)]
     (tmp_path / "rare.csv").write_text("\n".join(["x,y,label", *rows]) + "\n")
     run = ["run", "dataset=csv", "dataset.path=rare.csv", "dataset.target=label", "eps=inf", "student=tree"]
-    run += ["split.public=200", "teacher.size=40", "compute.workers=1"]
+    run += ["split.public=200", "teacher.size=40", "features=none", "compute.workers=1"]
     for label in ("b", "c"):
         code = main([*run, f"teacher.params.class_weight={{{label}:1000}}", f"hydra.run.dir={label}"])
         assert (code, "got" in capsys.readouterr().err) == (0, False)

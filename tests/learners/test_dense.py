@@ -50,6 +50,7 @@ def test_a_run_says_the_memory_and_its_student_labels_new_records(tmp_path, monk
     rows = [(i % 2, rng.integers(3, 50), rng.random()) for i in range(1200)]
     Path("f").write_text("".join(f"{y} {y + 1}:1 {column}:{x:.3f}\n" for y, column, x in rows))
     given = ["dataset=libsvm", "dataset.path=f", "dataset.n_features=50", "split.public=200", "eps=20"]
+    given += ["teacher.size=100"]
     given += [f"{who}.estimator=sklearn.naive_bayes.GaussianNB" for who in ("teacher", "student")]
     assert main(["run", *given, "hydra.run.dir=out"]) == 0
     shown = capsys.readouterr().err

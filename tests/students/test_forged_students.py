@@ -20,13 +20,16 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree._tree import Tree
 
+from pate_cli import features
 from pate_cli.errors import DataError
 from pate_cli.students import fit_student, load_student, save_student
 from pate_cli.students.voting import Voting
 from pate_cli.types import Answers, PublicPoints
 
-# classifiers that hand their arrays to compiled code, alone and as parts of others; of the encoder too
+# classifiers that hand their arrays to compiled code, alone and as parts of others; of the encoder too;
+# and one that maps records by itself
 COMPILED = {
+    "kernel": {},
     "libsvm": {},
     "logistic": {},
     "tree": {},
@@ -87,8 +90,12 @@ def save(path: Path, name: str) -> None:
     table.loc[rng.random(60) < 0.5, "a"] = 0.0
     table.to_csv(path.parent / "rows.csv", index=False)
     encoded = encoder(**dict.fromkeys(table, "numeric")).fit(table)
+    points = PublicPoints(encoded.transform(table))
+    mapped = name == "kernel"
+    if mapped:
+        points = points.with_features(features.fit("kernel", points.X, rng, 20))
     student = fit_student(
-        PublicPoints(encoded.transform(table)),
+        points,
         Answers(np.arange(60), np.arange(60) % 3),
         estimator=name,
         params=COMPILED[name],
@@ -96,6 +103,7 @@ def save(path: Path, name: str) -> None:
         rng=np.random.default_rng(0),
         n_classes=3,
         seed=0,
+        mapped=mapped,
     )
     save_student(path, student, classes=tuple("uvw"), n_features=4, encoder=encoded, meta={})
 

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from pate_cli.learners.base import Classifier
-from pate_cli.types import FloatArray, IntArray, dense
+from pate_cli.matrices import dense
+from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["BinaryClassifier", "Dichotomies", "HypothesisClass", "column", "signed", "weight_of_ones"]
 

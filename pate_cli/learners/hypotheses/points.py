@@ -13,7 +13,8 @@ from pate_cli.learners.hypotheses.base import (
     signed,
     weight_of_ones,
 )
-from pate_cli.types import FloatArray, IntArray, dense
+from pate_cli.matrices import dense
+from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["PointClassifier", "Points"]
 

@@ -16,7 +16,8 @@ from pate_cli.learners.hypotheses.base import (
     weight_of_ones,
 )
 from pate_cli.learners.hypotheses.thresholds import cut_mistakes, cuts, gain_above
-from pate_cli.types import FloatArray, IntArray, dense
+from pate_cli.matrices import dense
+from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["MOST_CUTS", "MOST_POINTS", "StumpClassifier", "Stumps"]
 

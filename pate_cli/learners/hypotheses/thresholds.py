@@ -15,7 +15,8 @@ from pate_cli.learners.hypotheses.base import (
     signed,
     weight_of_ones,
 )
-from pate_cli.types import FloatArray, IntArray, dense
+from pate_cli.matrices import dense
+from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["ThresholdClassifier", "ThresholdDichotomies", "Thresholds"]
 __all__ += ["cut_mistakes", "cuts", "gain_above", "line"]

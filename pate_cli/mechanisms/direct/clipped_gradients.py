@@ -16,9 +16,10 @@ import numpy as np
 
 from pate_cli.features.classifiers import probabilities
 from pate_cli.features.stable_rows import UNIT, by_row, row_squares, to_integers
+from pate_cli.matrices import dense
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
 from pate_cli.privacy.door import Door
-from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints, Released, dense
+from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints, Released
 
 __all__ = ["CLIPS", "LINE", "ClippedGradients", "PersonSums", "grain_for", "noisy_descent"]
 

@@ -25,6 +25,7 @@ from pate_cli.features.kernel import (
     OwnColumns,
     feature_values,
 )
+from pate_cli.matrices import dense
 from pate_cli.mechanisms.direct.clipped_gradients import (
     CLIPS,
     LINE,
@@ -35,16 +36,7 @@ from pate_cli.mechanisms.direct.clipped_gradients import (
 )
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of, vector_mu, vector_sigma
-from pate_cli.types import (
-    FloatArray,
-    PrivacyLoss,
-    Private,
-    PrivateRecords,
-    PublicPoints,
-    Released,
-    Setting,
-    dense,
-)
+from pate_cli.types import FloatArray, PrivacyLoss, Private, PrivateRecords, PublicPoints, Released, Setting
 
 __all__ = ["NoisyGradientDescent", "Options", "calibrate"]
 
@@ -137,6 +129,8 @@ class NoisyGradientDescent(PersonSums):
     steps: int | None  # T; None for the rule of `steps_for`
     features: str = "kernel"  # as `pate_cli.features.fit` takes it
     integer_noise: bool = False
+
+    sees_features = False  # it makes its map itself, by the noise
 
     @property
     def guarantee(self) -> PrivacyLoss:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -10,9 +10,16 @@ import numpy as np
 
 from pate_cli import teachers
 from pate_cli.features.classifiers import FeatureClassifier
-from pate_cli.features.kernel import CONSTANT, SHUFFLED, KernelFeatures, enough_points, feature_values
+from pate_cli.features.kernel import (
+    CONSTANT,
+    SHUFFLED,
+    GridFeatures,
+    KernelFeatures,
+    enough_points,
+    feature_values,
+)
 from pate_cli.mechanisms.teaching import make_teacher
-from pate_cli.types import FloatArray, PrivateRecords, Setting
+from pate_cli.types import FloatArray, PrivateRecords, PublicPoints, Setting
 
 __all__ = ["PublicDirections", "PublicSide", "Response"]
 
@@ -38,16 +45,15 @@ _AMPLITUDES = np.exp(np.linspace(-14.0, 8.0, 60))
 class PublicDirections:
     """Functions that public points span, one a direction: orthonormal over the points, each of mean 0."""
 
-    features: KernelFeatures  # the map they are linear in
+    features: Any  # the map they are linear in
     means: FloatArray  # (p - 1,), of the features over the points
     back: FloatArray  # (p - 1, r), from features, less their means, to the functions
     values: FloatArray  # (m, r), of the functions at the points: orthonormal columns, each of mean 0
     variances: FloatArray  # (r,), prior, of coefficients: a function then has mean variance 1
 
     @classmethod
-    def of(cls, points: Any, rng: np.random.Generator) -> PublicDirections:
-        """Find them for public points, ndarray or csr_matrix of shape (m, d)."""
-        features = KernelFeatures.of(points, rng)
+    def of(cls, points: Any, features: Any) -> PublicDirections:
+        """Find them for public points, ndarray or csr_matrix of shape (m, d), in features with a constant."""
         known = feature_values(features, points)[:, :-1]
         means = known.mean(axis=0)
         values, sizes, turned = np.linalg.svd(known - means, full_matrices=False)
@@ -73,21 +79,21 @@ class PublicDirections:
 class PublicSide(NamedTuple):
     """All that a run makes from public points."""
 
-    points: Any  # (m, d): those that teachers score
+    points: Any  # (m, d): those that teachers score, as they see them
     space: PublicDirections
     weights: FloatArray  # (r,), of the directions
     learner: Any  # unfitted teacher
     response: Response | None = None  # for two classes
 
     @classmethod
-    def of(cls, points: Any, setting: Setting, noise: float, rng: np.random.Generator) -> PublicSide:
+    def of(cls, public: PublicPoints, setting: Setting, noise: float, rng: np.random.Generator) -> PublicSide:
         """Make it, for noise of that standard deviation on each coordinate of a mean over teachers."""
-        learner = make_teacher(setting)
-        if setting.n_classes > 2:
-            space = PublicDirections.of(points, rng)
+        learner, two = make_teacher(setting), setting.n_classes == 2
+        public = replace(public, X=enough_points(public.X, rng)) if two else public
+        points = public.seen(setting.teacher_mapped).X
+        space = PublicDirections.of(public.X, _with_constant(public, rng))
+        if not two:
             return cls(points, space, np.ones(len(space.variances)), learner)
-        points = enough_points(points, rng)
-        space = PublicDirections.of(points, rng)
         response = _response(space, points, learner, setting, rng)
         return cls(points, space, _direction_weights(response, space.variances, noise), learner, response)
 
@@ -117,6 +123,14 @@ class PublicSide(NamedTuple):
         found = _shrunk(means[:, None] * _FINER, noise * _FINER, self.weights, variances, chance * _FINER**2)
         restored = found / self.response.attenuation[:, None]
         return [np.vstack([one, np.zeros(1)]) for one in (restored, found - restored)]
+
+
+def _with_constant(public: PublicPoints, rng: np.random.Generator) -> Any:
+    """Map that the public points made, or else that of the kernel, with a constant as its last feature."""
+    made = public.features
+    if made is None:
+        return KernelFeatures.of(public.X, rng)
+    return made if isinstance(made, KernelFeatures) else GridFeatures.of(made, public.X)
 
 
 class Response(NamedTuple):

@@ -29,9 +29,6 @@ from pate_cli.types import (
 
 __all__ = ["Options", "ScoreBoostingPlan", "auto_count", "calibrate"]
 
-features_default = "none"
-"""Its teachers see their own columns; see `pate_cli.mechanisms.features_of`."""
-
 checked_options: tuple[dict[str, Any], ...] = ({"rounds": 2},)
 
 _SENSITIVITY = 2.0
@@ -111,6 +108,8 @@ class ScoreBoostingPlan(Mechanism):
     calibration: float  # share of mu^2 for the intercepts and slopes, in (0, 1)
     integer_noise: bool = False
 
+    all_directions = True
+
     @property
     def guarantee(self) -> PrivacyLoss:
         """(eps, delta) for all rounds."""
@@ -188,15 +187,16 @@ class ScoreBoostingPlan(Mechanism):
 
     def look_at(self, public: PublicPoints, rng: np.random.Generator) -> PublicSide:
         """Make everything that needs no private records."""
-        return PublicSide.of(public.X, self.setting, self.sigma / self.n_teachers, rng)
+        return PublicSide.of(public, self.setting, self.sigma / self.n_teachers, rng)
 
     def fit(self, private: PrivateRecords, side: PublicSide, door: Door, rng: np.random.Generator) -> Any:
         """Do the rounds, all that reads private records; an audit attacks this."""
         s = self.setting
         student = Student(side.space, private, NewtonStep(self.mu_step, self.width, self.integer_noise), door)
+        seen = private.seen(s.teacher_mapped)
         for _ in range(self.rounds):
             ensemble = teachers.train(
-                private,
+                seen,
                 n_teachers=s.n_teachers,
                 learner=side.learner,
                 rng=rng,
@@ -240,7 +240,8 @@ class ScoreBoostingPlan(Mechanism):
         x = np.tile([-1.0, 1.0], 30)
         public, T = PublicPoints(x[:, None]), self.rounds
         small = replace(self.setting, n_private=2, n_public=public.n_points, n_features=1, n_teachers=1)
-        tiny = replace(self, setting=replace(small, budget=1, sparse=False, teacher=("tree", {})))
+        small = replace(small, budget=1, sparse=False, teacher=("tree", {}), teacher_mapped=False)
+        tiny = replace(self, setting=small)
         side = tiny.look_at(public, np.random.default_rng(0))
         moved = (
             side.space.values.T @ x

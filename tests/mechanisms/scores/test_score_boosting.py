@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli import mechanisms, teachers
 from pate_cli.errors import ConfigError
+from pate_cli.features.kernel import KernelFeatures
 from pate_cli.learners import make_learner
 from pate_cli.mechanisms.scores import directions, score_boosting, student
 from pate_cli.privacy.door import Door
@@ -318,7 +319,8 @@ def test_without_noise_it_is_exact_and_streams_are_apart():
 
 
 def test_directions_are_orthonormal_and_the_model_is_what_the_rounds_had():
-    space = directions.PublicDirections.of(POINTS, np.random.default_rng(0))
+    features = KernelFeatures.of(POINTS, np.random.default_rng(0))
+    space = directions.PublicDirections.of(POINTS, features)
     U = space.values
     np.testing.assert_allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-8)
     np.testing.assert_allclose(U.sum(axis=0), 0, atol=1e-8)

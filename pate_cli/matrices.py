@@ -1,0 +1,48 @@
+"""Numbers of a matrix, dense or sparse, within what learners take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LARGEST", "dense", "within_bounds", "without_tiny"]
+
+_LEAST = 1e-100
+"""Features of a smaller magnitude count as 0. liblinear divides by the squared norm of its first gradient,
+and loops forever where that underflows. A gradient may be as small as the difference of two features in
+their last bit, 2^-53 of them, so the limit is far above 1e-162, below which squares of features underflow."""
+
+LARGEST = 1e30
+"""Features beyond it are more than learners take: float32 does not hold them, or their squares overflow."""
+
+
+def dense(X: Any) -> NDArray[np.float64]:
+    """Convert a dense or sparse matrix to a dense array of floats; a dense one is not copied."""
+    return np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
+
+
+def without_tiny(X: Any) -> Any:
+    """Set numbers of magnitude below 1e-100 to 0, in a copy; X itself is returned without any."""
+    if hasattr(X, "shards"):  # does so as it reads rows
+        return X
+    values = X if isinstance(X, np.ndarray) else X.data
+    tiny = (values > -_LEAST) & (values < _LEAST) & (values != 0)
+    if not tiny.any():
+        return X
+    X = X.copy()
+    (X if isinstance(X, np.ndarray) else X.data)[tiny] = 0
+    return X
+
+
+def within_bounds(X: Any) -> Any:
+    """Cut numbers off at magnitude 1e30, and set those below 1e-100 to 0, as `without_tiny` does."""
+    X = without_tiny(X)
+    values = X if isinstance(X, np.ndarray) else X.data
+    if not (np.abs(values) > LARGEST).any():
+        return X
+    X = X.copy()
+    values = X if isinstance(X, np.ndarray) else X.data
+    np.clip(values, -LARGEST, LARGEST, out=values)
+    return X
