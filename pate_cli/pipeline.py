@@ -29,7 +29,7 @@ from pate_cli.mechanisms.teaching import (
     train_groups,
     with_features,
 )
-from pate_cli.mechanisms.whole import Whole, whole
+from pate_cli.mechanisms.whole import WholeMechanism, whole
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import Noise
 from pate_cli.streams import Streams
@@ -60,7 +60,7 @@ class Prepared:
     sizes: datasets.SplitSizes
     n_teachers: int
     delta: float
-    whole: Whole
+    whole: WholeMechanism
     setting: Setting
     public_rows: IntArray | None = field(default=None, repr=False)  # of a release: kept in its ledger
 

@@ -18,7 +18,7 @@ from pate_cli.datasets.generated import Generated
 from pate_cli.datasets.schema import Column, Schema
 from pate_cli.testing import CheckFailed, require
 from pate_cli.testing.doors import Recorder
-from pate_cli.testing.release_checks import Whole
+from pate_cli.testing.release_checks import WholeNoise
 from pate_cli.types import Dataset
 
 N, DELTA = 600, 1e-4
@@ -69,7 +69,7 @@ class Beside:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(pipeline, "Door", door)
-            noise = (lambda: Whole(np.random.SeedSequence(7))) if self.exact else seeded
+            noise = (lambda: WholeNoise(np.random.SeedSequence(7))) if self.exact else seeded
             out = pipeline.release(run, pipeline.Streams.of(3, 0), noise, charged.append)
         return charged, out, doors[0]
 

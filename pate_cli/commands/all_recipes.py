@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pate_cli.commands.claims_page import NAME, NOT_RUN, page_of
-from pate_cli.commands.outcome import Outcome, key_of, load, save
+from pate_cli.commands.outcome import RecipeOutcome, key_of, load, save
 from pate_cli.commands.recipe_run import reproduce
 from pate_cli.config import recipes
 from pate_cli.engine.plan import missing_data
@@ -58,7 +58,7 @@ def run_all(choice: Choice, base: Path, *, quick: bool, force: bool, say: Callab
     Results are kept, each in a directory of `base`, and found again as long as nothing they depend on has
     changed; `force` does the chosen ones again. A recipe that cannot be run is a line of the page.
     """
-    outcomes: dict[str, dict[str, Outcome]] = {}
+    outcomes: dict[str, dict[str, RecipeOutcome]] = {}
     for name in recipes.names():
         recipe = recipes.find_recipe(name)
         takes_seed = recipe.kind == "runs" or "seed" in recipe.params
@@ -80,7 +80,7 @@ def run_all(choice: Choice, base: Path, *, quick: bool, force: bool, say: Callab
 
 def _outcome(
     recipe: recipes.Recipe, given: list[str], place: Path, *, quick: bool, force: bool, chosen: bool
-) -> tuple[Outcome, str]:
+) -> tuple[RecipeOutcome, str]:
     """Outcome of a recipe, as it is kept or of a run; and how it came about, empty if it was not run."""
     command = ["pate", "reproduce", recipe.name, *given, *["--quick"] * quick]
     try:
@@ -90,18 +90,18 @@ def _outcome(
         if before is not None and (recipe.kind == "study" or not chosen):
             return before, "kept from before"
         if not chosen:
-            return Outcome(recipe.name, "not run", NOT_RUN, command), ""
+            return RecipeOutcome(recipe.name, "not run", NOT_RUN, command), ""
         if missing := "; ".join(filter(None, map(missing_data, recipe.data))):
             raise DataError(missing)  # as a row of such data says it, without trying a download
         started = time.monotonic()
         checked_directory(None, place)
         findings = reproduce(recipe, given, quick=quick, force=force, directory=place)
         write(place, findings)
-        outcome = Outcome.of(findings)
+        outcome = RecipeOutcome.of(findings)
         save(place, outcome, key)
     except Exception as error:  # a fault of one recipe must not cost the others
         refused = "refused" if isinstance(error, InputError) else "failed"
         status = "missing" if isinstance(error, DataError) else refused
         why = str(error) if status != "failed" else one_line(f"{type(error).__name__}: {error}")
-        return Outcome(recipe.name, status, why, command), f"{status}: {why}"
+        return RecipeOutcome(recipe.name, status, why, command), f"{status}: {why}"
     return outcome, f"{outcome.status} in {time.monotonic() - started:.0f} s"

@@ -21,7 +21,7 @@ from pate_cli.errors import ConfigError, InputError
 from pate_cli.terminal import err
 
 if TYPE_CHECKING:
-    from pate_cli.testing import Check
+    from pate_cli.testing import NamedCheck
 
 __all__ = ["main"]
 
@@ -108,7 +108,7 @@ def _configs(options: argparse.Namespace) -> Iterator[tuple[list[str], str | Non
         yield ["mechanism=checked", *(text for text in overrides if text not in chosen)], place
 
 
-def _show(name: str, checks: list[Check]) -> int:
+def _show(name: str, checks: list[NamedCheck]) -> int:
     """Carry out checks and print each with what it tried and saw, a table for each form."""
     from rich.progress import Progress
 
@@ -131,7 +131,7 @@ def _show(name: str, checks: list[Check]) -> int:
     return int(failed > 0)
 
 
-def _outcome(check: Check) -> tuple[str, str]:
+def _outcome(check: NamedCheck) -> tuple[str, str]:
     """Outcome in a word, and what was seen; an exception of the mechanism is a failure."""
     try:
         return "ok", check()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pate_cli.commands.outcome import Outcome
+from pate_cli.commands.outcome import RecipeOutcome
 from pate_cli.config.recipes import Recipe
 from pate_cli.engine.sources import sources
 from pate_cli.results.page import Findings
@@ -46,7 +46,7 @@ _COLUMNS = {
 """Columns that people see, by their names in the CSV file, which has more."""
 
 
-def page_of(found: Mapping[str, Mapping[str, Outcome]], *, quick: bool, command: list[str]) -> Findings:
+def page_of(found: Mapping[str, Mapping[str, RecipeOutcome]], *, quick: bool, command: list[str]) -> Findings:
     """Put the verdicts of recipes, found by recipe and then by seed, on one page."""
     several = len({seed for by_seed in found.values() for seed in by_seed}) > 1
     records = [
@@ -97,7 +97,7 @@ def _cell(record: Mapping[str, Any], name: str) -> str:
     return number(value, "g") if name == "margin" else str(value)
 
 
-def _across(by_seed: Mapping[str, Outcome]) -> list[tuple[Verdict, list[VerdictWord]]]:
+def _across(by_seed: Mapping[str, RecipeOutcome]) -> list[tuple[Verdict, list[VerdictWord]]]:
     """Verdicts that all seeds make together, with the numbers of the first that has any; and all words."""
     each = [{verdict.name: verdict for verdict in outcome.verdicts} for outcome in by_seed.values()]
     together = []
@@ -109,7 +109,7 @@ def _across(by_seed: Mapping[str, Outcome]) -> list[tuple[Verdict, list[VerdictW
     return together
 
 
-def _absent(found: Mapping[str, Mapping[str, Outcome]]) -> list[tuple[str, str, str]]:
+def _absent(found: Mapping[str, Mapping[str, RecipeOutcome]]) -> list[tuple[str, str, str]]:
     """Recipes without verdicts: name, status and reason; those not run share a line, the last."""
     absent = [
         (" seed ".join(filter(None, [name, seed])), outcome.status, outcome.message)

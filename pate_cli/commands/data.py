@@ -12,8 +12,8 @@ from pate_cli.datasets import NAMES, inference, schema
 from pate_cli.datasets.files import (
     EMBEDDED,
     ENTRIES,
-    Entry,
     FileStatus,
+    KnownDataset,
     download_directory,
     find,
     require,
@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
     return _verify(_entries(options.names or ["all"], "verify"), named=bool(options.names))
 
 
-def _entries(names: list[str], command: str) -> list[Entry]:
+def _entries(names: list[str], command: str) -> list[KnownDataset]:
     for name in names:
         if name not in ENTRIES and name != "all":
             raise ConfigError(f"pate data {command}", name, f"{', '.join(ENTRIES)} (they have files), or all")
@@ -120,14 +120,14 @@ def _describe(options: argparse.Namespace) -> int:
     return 0
 
 
-def _fetch(entries: list[Entry]) -> int:
+def _fetch(entries: list[KnownDataset]) -> int:
     for entry in entries:
         for file in require(entry):
             grid.line(f"{entry.name}: {file.path} ok")
     return 0
 
 
-def _verify(entries: list[Entry], *, named: bool) -> int:
+def _verify(entries: list[KnownDataset], *, named: bool) -> int:
     """Print the state of every file; DataError for a wrong one, or one that is missing and was named."""
     bad: list[FileStatus] = []
     for entry in entries:

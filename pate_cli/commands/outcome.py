@@ -21,7 +21,7 @@ from pate_cli.results.provenance import plain
 from pate_cli.results.verdicts import Verdict
 from pate_cli.terminal import write_file
 
-__all__ = ["FILE", "Outcome", "key_of", "load", "save"]
+__all__ = ["FILE", "RecipeOutcome", "key_of", "load", "save"]
 
 FILE = "claims.json"
 """Name of the file, among those of a recipe."""
@@ -30,7 +30,7 @@ _SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RecipeOutcome:
     """Status and verdicts of one recipe."""
 
     recipe: str
@@ -40,7 +40,7 @@ class Outcome:
     verdicts: list[Verdict] = field(default_factory=list)  # of its rows, then of its claims
 
     @classmethod
-    def of(cls, findings: Findings) -> Outcome:
+    def of(cls, findings: Findings) -> RecipeOutcome:
         """Outcome of a recipe that was run."""
         why = "; ".join(findings.failures)
         verdicts = [*findings.rows, *findings.claims]
@@ -60,20 +60,20 @@ def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
     return hashlib.sha256(json.dumps(plain(content), sort_keys=True).encode()).hexdigest()
 
 
-def save(directory: Path, outcome: Outcome, key: str) -> None:
+def save(directory: Path, outcome: RecipeOutcome, key: str) -> None:
     """Write an outcome beside the tables of its recipe, whole or not at all."""
     content = plain({"schema": _SCHEMA, "key": key, "outcome": asdict(outcome)})
     directory.mkdir(parents=True, exist_ok=True)
     write_file(directory / FILE, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
-def load(directory: Path, key: str) -> Outcome | None:
+def load(directory: Path, key: str) -> RecipeOutcome | None:
     """Read an outcome back; None if there is none, it is damaged, or its key is another."""
     try:
         content = json.loads((directory / FILE).read_bytes())
         if content["key"] != key:
             return None
         verdicts = [Verdict.read(verdict) for verdict in content["outcome"]["verdicts"]]
-        return Outcome(**content["outcome"] | {"verdicts": verdicts})
+        return RecipeOutcome(**content["outcome"] | {"verdicts": verdicts})
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None

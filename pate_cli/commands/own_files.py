@@ -9,7 +9,7 @@ from pathlib import Path
 from pate_cli.checks import take
 from pate_cli.datasets import find, kind_of
 from pate_cli.datasets.csv_files import ENCODING, SEPARATOR, CsvFormat, read_csv
-from pate_cli.datasets.reading import Table
+from pate_cli.datasets.reading import RecordTable
 
 __all__ = ["add_format_options", "read_table"]
 
@@ -22,10 +22,10 @@ def add_format_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-header", action="store_true", help="the first line is a record")
 
 
-def read_table(path: Path, options: argparse.Namespace, text: Collection[str] = ()) -> Table:
+def read_table(path: Path, options: argparse.Namespace, text: Collection[str] = ()) -> RecordTable:
     """Read a table as the data set of its ending does, else as CSV; `text` as of `read_csv`."""
     if read := getattr(find(kind_of(path)), "read", None):
-        table: Table = read(path, text)
+        table: RecordTable = read(path, text)
         return table
     sep = None if options.sep is None else take("--sep", options.sep, SEPARATOR)
     encoding = None if options.encoding is None else take("--encoding", options.encoding, ENCODING)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from pate_cli.commands import all_recipes
-from pate_cli.commands.outcome import Outcome, key_of, save
+from pate_cli.commands.outcome import RecipeOutcome, key_of, save
 from pate_cli.commands.recipe_run import reproduce
 from pate_cli.config import recipes
 from pate_cli.config.composition import own_configs
@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
     )
     code = publish(findings, directory, [f"- {note}" for note in findings.notes])
     if config_dir is None:  # results with the user's own options are not for the page of all recipes
-        save(directory, Outcome.of(findings), key_of(recipe, options.overrides, quick=quick))
+        save(directory, RecipeOutcome.of(findings), key_of(recipe, options.overrides, quick=quick))
     return code
 
 

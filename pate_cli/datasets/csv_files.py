@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli.checks import Flag, Or, option
-from pate_cli.datasets.reading import Table, as_utf8, columns_of, marked, read_bytes
+from pate_cli.datasets.reading import RecordTable, as_utf8, columns_of, marked, read_bytes
 from pate_cli.datasets.tables import TableOptions, make_dataset
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset
@@ -84,8 +84,10 @@ def load(name: str, options: Options) -> Dataset:
     return make_dataset(name, options, lambda path, text: read_csv(path, options, text), "a CSV file")
 
 
-def read_csv(path: Path, form: CsvFormat, text: Collection[str] = (), *, key: str = "dataset.{}") -> Table:
-    """Read a file, perhaps compressed; see `Table`.
+def read_csv(
+    path: Path, form: CsvFormat, text: Collection[str] = (), *, key: str = "dataset.{}"
+) -> RecordTable:
+    """Read a file, perhaps compressed; see `RecordTable`.
 
     Cells of the columns `text` stay as they are written, even where all of them are numbers. `key` is how a
     user types an option of the format, for messages.
@@ -127,7 +129,7 @@ def read_csv(path: Path, form: CsvFormat, text: Collection[str] = (), *, key: st
         changed = [name for name in again if name not in numeric or _are_codes(written[name])]
         frame[changed] = written[changed]
     table = pd.DataFrame(columns_of(frame), index=pd.Index(lines), copy=False)
-    return Table(table, path, checksum, decimal=form.decimal)
+    return RecordTable(table, path, checksum, decimal=form.decimal)
 
 
 def _are_codes(column: Any) -> bool:

@@ -22,7 +22,7 @@ from pate_cli.errors import ConfigError, DataError
 from pate_cli.terminal import err
 from pate_cli.types import Dataset
 
-__all__ = ["EMBEDDED", "ENTRIES", "Entry", "FileStatus", "Found", "Options", "SourceFile"]
+__all__ = ["EMBEDDED", "ENTRIES", "FileStatus", "KnownDataset", "Options", "SourceFile", "VerifiedFile"]
 __all__ += ["check", "download_directory", "find", "joined", "load", "require", "status"]
 
 _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
@@ -42,7 +42,7 @@ class SourceFile:
 
 
 @dataclass(frozen=True)
-class Entry:
+class KnownDataset:
     """A dataset known by name: all of `files`, joined in order; `source` is for people."""
 
     name: str
@@ -53,7 +53,7 @@ class Entry:
     source: str
 
 
-class Found(NamedTuple):
+class VerifiedFile(NamedTuple):
     """A file on this machine that passed its check, and the SHA-256 (hex) of its bytes."""
 
     path: Path
@@ -167,7 +167,7 @@ def check(dataset: str, file: SourceFile, path: Path) -> str:
     return found
 
 
-def require(entry: Entry) -> list[Found]:
+def require(entry: KnownDataset) -> list[VerifiedFile]:
     """Find and check every file of a dataset, and download those that are missing."""
     found = []
     for file in entry.files:
@@ -175,11 +175,11 @@ def require(entry: Entry) -> list[Found]:
         if path is None:
             found.append(_download(entry.name, file, download_directory()))
         else:
-            found.append(Found(path, check(entry.name, form, path)))
+            found.append(VerifiedFile(path, check(entry.name, form, path)))
     return found
 
 
-def status(entry: Entry) -> list[FileStatus]:
+def status(entry: KnownDataset) -> list[FileStatus]:
     """Check the files that a run would use; nothing is downloaded."""
     found = []
     for file in entry.files:
@@ -194,7 +194,7 @@ def status(entry: Entry) -> list[FileStatus]:
     return found
 
 
-def _download(dataset: str, file: SourceFile, directory: Path) -> Found:
+def _download(dataset: str, file: SourceFile, directory: Path) -> VerifiedFile:
     """Download into a hidden directory beside the target, check, then move into place in one step."""
     import pooch
 
@@ -225,13 +225,13 @@ def _download(dataset: str, file: SourceFile, directory: Path) -> Found:
             raise DataError(f"{dataset}: {file.url} is not the expected file{digest}; {by_hand}") from None
         os.chmod(got, 0o644)  # pooch leaves it readable by its owner only; the place may be shared
         os.replace(got, target)
-    return Found(target, digest)
+    return VerifiedFile(target, digest)
 
 
-EMBEDDED: dict[str, Entry] = {
-    "synthetic": Entry("synthetic", 75_000, 5, 2, (), "made on the spot"),
-    "digits": Entry("digits", 1_797, 64, 10, (), "bundled with scikit-learn"),
-    "thresholds": Entry("thresholds", 75_000, 1, 2, (), "made on the spot"),
+EMBEDDED: dict[str, KnownDataset] = {
+    "synthetic": KnownDataset("synthetic", 75_000, 5, 2, (), "made on the spot"),
+    "digits": KnownDataset("digits", 1_797, 64, 10, (), "bundled with scikit-learn"),
+    "thresholds": KnownDataset("thresholds", 75_000, 1, 2, (), "made on the spot"),
 }
 """Datasets without files; sizes are those of their default options."""
 
@@ -261,9 +261,9 @@ _ADULT = (
     ),
 )
 
-ENTRIES: dict[str, Entry] = {
-    "mushroom": Entry("mushroom", 8_124, 112, 2, (_MUSHROOM,), "LIBSVM site"),
-    "a9a": Entry("a9a", 48_842, 123, 2, _A9A, "LIBSVM site"),
-    "real-sim": Entry("real-sim", 72_309, 20_958, 2, (_REAL_SIM,), "LIBSVM site"),
-    "adult": Entry("adult", 48_842, 108, 2, _ADULT, "UCI repository"),
+ENTRIES: dict[str, KnownDataset] = {
+    "mushroom": KnownDataset("mushroom", 8_124, 112, 2, (_MUSHROOM,), "LIBSVM site"),
+    "a9a": KnownDataset("a9a", 48_842, 123, 2, _A9A, "LIBSVM site"),
+    "real-sim": KnownDataset("real-sim", 72_309, 20_958, 2, (_REAL_SIM,), "LIBSVM site"),
+    "adult": KnownDataset("adult", 48_842, 108, 2, _ADULT, "UCI repository"),
 }

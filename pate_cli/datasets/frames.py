@@ -13,7 +13,7 @@ from pate_cli.datasets.generated import Generated
 from pate_cli.datasets.inference import infer
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.new_records import training_table
-from pate_cli.datasets.reading import Table, columns_of, has_value
+from pate_cli.datasets.reading import RecordTable, columns_of, has_value
 from pate_cli.datasets.schema import read_schema
 from pate_cli.errors import DataError
 from pate_cli.types import IntArray, Part
@@ -73,7 +73,7 @@ def persons(groups: Any) -> IntArray:
     return Labels(names, numbers).distinct("the name", "groups, row {}".format).codes
 
 
-def _table(frame: pd.DataFrame, name: str) -> Table:
+def _table(frame: pd.DataFrame, name: str) -> RecordTable:
     """A DataFrame as a reader of files returns one."""
     import pandas as pd
 
@@ -81,4 +81,4 @@ def _table(frame: pd.DataFrame, name: str) -> Table:
         raise DataError(f"{name}: got {type(frame).__name__}; accepted: a DataFrame, as X of fit was")
     dates = frozenset(str(column) for column, dtype in frame.dtypes.items() if dtype.kind in "mM")
     cells = pd.DataFrame(columns_of(frame), index=pd.RangeIndex(len(frame)))
-    return Table(cells, Path(name), "", "row", dates)
+    return RecordTable(cells, Path(name), "", "row", dates)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pate_cli.datasets.reading import Counts, Table, has_value, texts
+from pate_cli.datasets.reading import Counts, RecordTable, has_value, texts
 from pate_cli.datasets.schema import (
     PLAIN_NUMBERS,
     Column,
@@ -80,14 +80,14 @@ _LIKE_NUMBER = re.compile(
 """A number, perhaps with a sign before it, separators in it and a unit behind it."""
 
 
-def infer(table: Table, *, target: str | None, words: Collection[str], source: str) -> Schema:
+def infer(table: RecordTable, *, target: str | None, words: Collection[str], source: str) -> Schema:
     """Propose a schema for a table, from all of its records: only for public ones."""
     columns = {name: _column(table, name, words) for name in table.columns if name != target}
     columns |= {name: Column("ignored", why=f"holds {kind}") for name, kind in table.unread.items()}
     return Schema(columns, source, target)
 
 
-def kind_in_private(table: Table, name: str, words: Collection[str]) -> Column:
+def kind_in_private(table: RecordTable, name: str, words: Collection[str]) -> Column:
     """Choose the kind of a column of the one file. No single record decides it, but by stopping the run.
 
     A column of numbers has two numbers or more and no text; one of categories has no number, or two texts or
@@ -111,7 +111,7 @@ def kind_in_private(table: Table, name: str, words: Collection[str]) -> Column:
     return Column("category")
 
 
-def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> Iterator[str]:
+def remarks_on(table: RecordTable, schema: Schema, words: Collection[str]) -> Iterator[str]:
     """Report texts in columns of numbers and unknown categories; quotes one, for the owner of the file."""
     for name in schema.of_kind("numeric"):
         _, found = table.numbers(name, words)
@@ -132,7 +132,7 @@ def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> Iterator
             )
 
 
-def advice(table: Table, schema: Schema, words: Collection[str]) -> Iterator[str]:
+def advice(table: RecordTable, schema: Schema, words: Collection[str]) -> Iterator[str]:
     """Explain a proposed schema to the owner of the table, a line each: it quotes cells."""
     yield from remarks_on(table, schema, words)
     for name, column in schema.columns.items():
@@ -161,14 +161,14 @@ def advice(table: Table, schema: Schema, words: Collection[str]) -> Iterator[str
         )
 
 
-def refuse_doubtful(table: Table, name: str, words: Collection[str]) -> None:
+def refuse_doubtful(table: RecordTable, name: str, words: Collection[str]) -> None:
     """Refuse to read as categories a column that may be one of numbers, see `_doubtful`."""
     found = _doubtful(table, name, words)
     if found is not None:
         raise DataError(not_a_number(table, name, found, among=_half_numbers(found)))
 
 
-def _doubtful(table: Table, name: str, words: Collection[str]) -> Counts | None:
+def _doubtful(table: RecordTable, name: str, words: Collection[str]) -> Counts | None:
     """Counts of a column of texts that may be one of numbers: half of its cells look so, many different."""
     _, found = table.numbers(name, words)
     if found.first is None:
@@ -187,12 +187,12 @@ def _half_numbers(found: Counts) -> bool:
     return found.n_numbers >= found.n_others
 
 
-def has_row_names(table: Table, name: str) -> bool:
+def has_row_names(table: RecordTable, name: str) -> bool:
     """Whether a column is one of row names or numbers, by its name or the file's metadata."""
     return name in table.row_names or bool(_ROW_NAMES.fullmatch(name.strip()))
 
 
-def _why_unused(table: Table, name: str) -> str:
+def _why_unused(table: RecordTable, name: str) -> str:
     """Reason not to use a column, whatever its cells are."""
     return ROW_NAMES if has_row_names(table, name) else _IDENTIFIERS if looks_like_unit(name) else ""
 
@@ -213,7 +213,7 @@ def _spaced(name: str) -> str:
     return re.sub(r"[\s.\-]+", "_", spaced)
 
 
-def _column(table: Table, name: str, words: Collection[str]) -> Column:
+def _column(table: RecordTable, name: str, words: Collection[str]) -> Column:
     cells = table.frame[name]
     n, distinct = len(cells), int(cells.nunique())
     if distinct <= 1:
@@ -272,7 +272,7 @@ def _are_serial(names: Sequence[str], n: int) -> bool:
     return enough and None not in found and len({match[1] for match in found if match}) == 1
 
 
-def _has_limits(table: Table, name: str, words: Collection[str]) -> bool:
+def _has_limits(table: RecordTable, name: str, words: Collection[str]) -> bool:
     """Whether a column that may be one of numbers has no other texts than limits of detection."""
     if _doubtful(table, name, words) is None:
         return False

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from pate_cli.datasets.reading import Table, as_utf8, columns_of, marked, read_bytes
+from pate_cli.datasets.reading import RecordTable, as_utf8, columns_of, marked, read_bytes
 from pate_cli.datasets.tables import TableOptions as Options
 from pate_cli.datasets.tables import make_dataset
 from pate_cli.errors import DataError, shortened
@@ -22,8 +22,8 @@ def load(name: str, options: Options) -> Dataset:
     return make_dataset(name, options, read, "a file of JSON lines")
 
 
-def read(path: Path, text: Collection[str] = ()) -> Table:
-    """Read a file, perhaps compressed; see `Table`. A text is no number, whatever it looks like.
+def read(path: Path, text: Collection[str] = ()) -> RecordTable:
+    """Read a file, perhaps compressed; see `RecordTable`. A text is no number, whatever it looks like.
 
     Columns of `text`, as labels and names of persons, keep numbers as they are written: 2.10 is not 2.1.
     """
@@ -58,7 +58,7 @@ def read(path: Path, text: Collection[str] = ()) -> Table:
             texts = [json.dumps(cell) if isinstance(cell, bool) else cell and str(cell) for cell in cells]
             columns[name] = pd.Series(texts, dtype=object)
     frame = pd.DataFrame(columns_of(pd.DataFrame(columns)), index=pd.Index(list(records)))
-    return Table(frame, path, checksum, unread=unread)
+    return RecordTable(frame, path, checksum, unread=unread)
 
 
 class _Number(str):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.datasets.reading import Table
+from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Column, Schema, listed
 from pate_cli.errors import DataError
 from pate_cli.types import IntArray
@@ -42,7 +42,7 @@ class TrainingTable:
     words: tuple[str, ...]
     profiles: Mapping[str, Any]
 
-    def read(self, table: Table) -> tuple[pd.DataFrame, list[str]]:
+    def read(self, table: RecordTable) -> tuple[pd.DataFrame, list[str]]:
         """Bring new records into the form that the encoder takes.
 
         Returns the frame, with texts as plain objects, and a line each for missing cells, numbers out of
@@ -54,7 +54,7 @@ class TrainingTable:
             frame[name] = frame[name].astype(object)
         return frame, list(self._remarks(table, frame))
 
-    def _remarks(self, table: Table, frame: pd.DataFrame) -> Iterator[str]:
+    def _remarks(self, table: RecordTable, frame: pd.DataFrame) -> Iterator[str]:
         found: dict[str, list[str]] = {"missing": [], "numbers out of range": [], "unseen categories": []}
         drifted = []
         for name in map(str, frame):
@@ -74,7 +74,7 @@ class TrainingTable:
             against = f"population stability index against the public points; {LARGE} is large"
             yield f"{table.path}: drift: {listed(drifted)} ({against})"
 
-    def _differences(self, table: Table, name: str, cells: pd.Series) -> Iterator[tuple[str, Any, str]]:
+    def _differences(self, table: RecordTable, name: str, cells: pd.Series) -> Iterator[tuple[str, Any, str]]:
         """Cells of a column unlike the training's: kind, mask, and an addition to the count."""
         column, profile = self.schema.columns[name], self.profiles.get(name, {})
         if column.kind == "category":

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.datasets.reading import Table, columns_of, read_bytes
+from pate_cli.datasets.reading import RecordTable, columns_of, read_bytes
 from pate_cli.datasets.tables import TableOptions, make_dataset
 from pate_cli.errors import DataError, InputError
 from pate_cli.types import Dataset
@@ -27,8 +27,8 @@ def load(name: str, options: Options) -> Dataset:
     return make_dataset(name, options, read_parquet, "a Parquet file")
 
 
-def read_parquet(path: Path, text: Collection[str] = ()) -> Table:
-    """Read a file; texts, true and false are categories, dates stay dates. See `Table`.
+def read_parquet(path: Path, text: Collection[str] = ()) -> RecordTable:
+    """Read a file; texts, true and false are categories, dates stay dates. See `RecordTable`.
 
     Whole numbers of the columns `text` stay as they are written: a name of many digits is no float.
     """
@@ -75,7 +75,7 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> Table:
             columns[name] = columns[name].astype(str).where(columns[name].notna(), "")
     columns = columns_of(pd.DataFrame(columns, copy=False))
     frame = pd.DataFrame(columns, index=pd.RangeIndex(1, held.num_rows + 1), copy=False)
-    return Table(frame, path, checksum, "row", frozenset(dates), unread, row_names)
+    return RecordTable(frame, path, checksum, "row", frozenset(dates), unread, row_names)
 
 
 read = read_parquet

@@ -24,7 +24,16 @@ from pate_cli.terminal import open_file
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MISSING", "Counts", "Table", "as_text", "as_utf8", "columns_of", "has_value", "joint_digest"]
+__all__ = [
+    "MISSING",
+    "Counts",
+    "RecordTable",
+    "as_text",
+    "as_utf8",
+    "columns_of",
+    "has_value",
+    "joint_digest",
+]
 __all__ += ["marked", "numbers", "read_bytes", "texts"]
 
 MISSING = ("", "na", "n/a", "nan", "null", "?")
@@ -97,7 +106,7 @@ def joint_digest(digests: list[str]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class RecordTable:
     """A file of records as it was read.
 
     A column of `frame` is float64 where every cell is a number or empty (NaN), else a pandas category of

@@ -17,7 +17,7 @@ import numpy as np
 
 from pate_cli.checks import Flag, Listed, OneOf, Or, Real, known, option, read_options, take
 from pate_cli.datasets.labels import number_in
-from pate_cli.datasets.reading import Counts, Table, has_value, read_bytes, texts
+from pate_cli.datasets.reading import Counts, RecordTable, has_value, read_bytes, texts
 from pate_cli.datasets.three_files import Cell
 from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.types import FloatArray
@@ -91,7 +91,7 @@ class Schema:
         columns = {name: column.plain() for name, column in self.columns.items()}
         return {"target": self.target, "classes": self.classes, "columns": columns}
 
-    def apply(self, table: Table, words: Collection[str], *, new: bool = False) -> pd.DataFrame:
+    def apply(self, table: RecordTable, words: Collection[str], *, new: bool = False) -> pd.DataFrame:
         """Bring the columns that are used into their types: float64 (NaN where missing), or texts.
 
         `words` are cells that stand for a missing value, beside `MISSING` in columns of numbers. Records are
@@ -196,7 +196,7 @@ def _plain_value(key: str, value: Any) -> Any:
     return {"true": True, "false": False}.get(value, value) if key == "missing" else value
 
 
-def _numbers(table: Table, name: str, column: Column, words: Collection[str], new: bool) -> FloatArray:
+def _numbers(table: RecordTable, name: str, column: Column, words: Collection[str], new: bool) -> FloatArray:
     """Cells of a column of numbers; refuses the first text, missing number or infinity that does not fit.
 
     Where missing numbers have a code, a text among numbers is one of them; of few new records all may be.
@@ -217,7 +217,7 @@ def _numbers(table: Table, name: str, column: Column, words: Collection[str], ne
     raise DataError(f"{table.place(row)}: numeric column {name!r} has {held!r}; {why}")
 
 
-def _another_column(table: Table, name: str, found: Counts) -> str:
+def _another_column(table: RecordTable, name: str, found: Counts) -> str:
     """Message on texts in a column that held numbers in the training."""
     row = found.first or 0
     held, why = table.cell(name, row), _NO_CODE
@@ -245,7 +245,7 @@ def has_decimal_comma(text: str) -> bool:
     return text.count(",") == 1 and number_in(text.strip().replace(",", ".")) is not None
 
 
-def not_a_number(table: Table, name: str, found: Counts, *, among: bool | None = None) -> str:
+def not_a_number(table: RecordTable, name: str, found: Counts, *, among: bool | None = None) -> str:
     """Message on a text in a column of numbers; `among` cells that are numbers as they stand."""
     among = found.n_numbers > 0 if among is None else among
     row = found.first or 0

@@ -20,7 +20,7 @@ from pate_cli.datasets.inference import has_row_names
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.libsvm import load_file, raw_file, with_columns, zero_based, zeros
 from pate_cli.datasets.parquet import read_parquet
-from pate_cli.datasets.reading import Table, joint_digest
+from pate_cli.datasets.reading import RecordTable, joint_digest
 from pate_cli.datasets.schema import listed
 from pate_cli.datasets.three_files import Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError, InputError
@@ -162,7 +162,7 @@ def _read_parquet(path: Path, *, columns: list[str], target: str) -> LoadedFile:
     return _numbers(read_parquet(path, {target}), columns, target)
 
 
-def _numbers(table: Table, columns: list[str], target: str) -> LoadedFile:
+def _numbers(table: RecordTable, columns: list[str], target: str) -> LoadedFile:
     """Features and labels of a table whose columns are all numbers, but for the target."""
     frame = table.frame
     expected = {*columns, target}

@@ -21,7 +21,7 @@ from pate_cli.datasets.inference import (
     remarks_on,
 )
 from pate_cli.datasets.labels import Labels, identity, number_in
-from pate_cli.datasets.reading import Table
+from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Column, Schema, listed, read_schema, typed
 from pate_cli.datasets.three_files import PATH, Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError
@@ -29,7 +29,7 @@ from pate_cli.types import Dataset, IntArray
 
 __all__ = ["Reader", "TableOptions", "make_dataset"]
 
-Reader = Callable[[Path, Collection[str]], Table]
+Reader = Callable[[Path, Collection[str]], RecordTable]
 """``read(path, text)``: see `csv_files.read_csv`."""
 
 _AUTO = "auto"
@@ -93,7 +93,7 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
     if not (schema.of_kind("numeric") or schema.of_kind("category")):
         raise DataError(f"{where}: no column is used; {schema.brief()}")
 
-    def file(table: Table, labels: Any) -> LoadedFile:
+    def file(table: RecordTable, labels: Any) -> LoadedFile:
         X = schema.apply(table, words)
         return LoadedFile(table.path, X, labels, table.checksum, table.place, target)
 
@@ -134,7 +134,7 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
     return replace(dataset, remarks=tuple(remarks), public_remarks=tuple(remarks[:n_public]))
 
 
-def _check_target(target: str, table: Table) -> None:
+def _check_target(target: str, table: RecordTable) -> None:
     columns = table.columns
     if target in columns:
         if len(columns) == 1 and not table.unread:
@@ -150,8 +150,8 @@ def _check_target(target: str, table: Table) -> None:
 
 def _schema(
     given: Schema | None,
-    private: Table,
-    public: Table | None,
+    private: RecordTable,
+    public: RecordTable | None,
     target: str,
     unit: str | None,
     options: TableOptions,
@@ -207,7 +207,9 @@ def _schema(
     return replace(given or Schema({}, "of each split's public share", target), columns=columns)
 
 
-def _unit_remarks(private: Table, public: Table | None, test: Table | None, unit: str) -> Iterator[str]:
+def _unit_remarks(
+    private: RecordTable, public: RecordTable | None, test: RecordTable | None, unit: str
+) -> Iterator[str]:
     """For the owner: facts about persons are private."""
     names = set(map(identity, private.texts(unit)[0]))
     if len(names) == len(private.frame):
@@ -222,7 +224,9 @@ def _unit_remarks(private: Table, public: Table | None, test: Table | None, unit
             yield f"{table.path.name}: {n:,} {unit} of {private.path.name} are in it too{then}"
 
 
-def _idle(table: Table, schema: Schema, words: Collection[str], chosen: Collection[str]) -> Iterator[str]:
+def _idle(
+    table: RecordTable, schema: Schema, words: Collection[str], chosen: Collection[str]
+) -> Iterator[str]:
     """Report columns that a schema inferred from a public file would not use."""
     names = [
         name for name, column in schema.columns.items() if column.kind != "ignored" and name not in chosen
@@ -238,7 +242,7 @@ def _idle(table: Table, schema: Schema, words: Collection[str], chosen: Collecti
         )
 
 
-def _unit(chosen: str | None, table: Table, target: str) -> str | None:
+def _unit(chosen: str | None, table: RecordTable, target: str) -> str | None:
     """Column of persons; refuses to guess where one looks like it and nothing was chosen."""
     others = [column for column in table.columns if column != target]
     if chosen == _AUTO:
@@ -254,7 +258,7 @@ def _unit(chosen: str | None, table: Table, target: str) -> str | None:
     return chosen
 
 
-def _units(table: Table, unit: str, words: Collection[str]) -> IntArray:
+def _units(table: RecordTable, unit: str, words: Collection[str]) -> IntArray:
     """Number of the person of each record, in the order of their names; each record needs one."""
     persons = table.labels(unit, words, "dataset.unit")
     if len(persons.names) < 2:
@@ -263,7 +267,7 @@ def _units(table: Table, unit: str, words: Collection[str]) -> IntArray:
     return np.argsort(np.argsort(persons.names))[persons.codes]
 
 
-def _public_labels(table: Table | None, target: str, words: Collection[str]) -> Labels | None:
+def _public_labels(table: RecordTable | None, target: str, words: Collection[str]) -> Labels | None:
     """Labels of the public file; None where it has no target, or some of its cells are empty."""
     if table is None or target not in table.columns or not table.texts(target, words)[1].all():
         return None

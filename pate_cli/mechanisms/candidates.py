@@ -16,10 +16,10 @@ from pate_cli.mechanisms.teaching import fit_student, make_teacher, train_groups
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Released, Setting, Votes
 
-__all__ = ["Labelling", "Student", "fitted", "n_right", "read_candidate"]
+__all__ = ["CandidateStudent", "Labelling", "fitted", "n_right", "read_candidate"]
 
 
-class Student(NamedTuple):
+class CandidateStudent(NamedTuple):
     """A candidate's student: its label in tables, its learner, and its treatment of unanswered points."""
 
     label: str
@@ -35,7 +35,7 @@ class Labelling:
     mechanism: str  # with its options as `mechanisms.calibrate` takes them
     options: dict[str, Any]
     setting: Setting  # its share of the budget, the records not held out, and its teachers
-    students: tuple[Student, ...] = ()
+    students: tuple[CandidateStudent, ...] = ()
     calibrated: Any = None  # a Mechanism, once its share is known
     gdp: bool = False  # whether its proof is by Gaussian noise alone: then mu^2 adds up
 
@@ -60,7 +60,7 @@ class Labelling:
         return ", ".join(student.label for student in self.students)
 
 
-def read_candidate(one: Mapping[str, Any], setting: Setting) -> tuple[Labelling, Student]:
+def read_candidate(one: Mapping[str, Any], setting: Setting) -> tuple[Labelling, CandidateStudent]:
     """Read a candidate: how its points are labelled, and its student; raises InputError."""
     known("mechanism.candidates.", one, ("label", "mechanism", "teacher", "student"))
     options = {"name": "gaussian", **one.get("mechanism", {})}
@@ -83,7 +83,7 @@ def read_candidate(one: Mapping[str, Any], setting: Setting) -> tuple[Labelling,
         unanswered = given.get("unanswered", unanswered)
         students.check_student(*learner, n_classes=C, sparse=sparse)
     setting = replace(setting, features="auto" if setting.features == "none" else setting.features)
-    return Labelling(name, options, setting), Student(str(one["label"]), *learner, unanswered)
+    return Labelling(name, options, setting), CandidateStudent(str(one["label"]), *learner, unanswered)
 
 
 def _learner(given: Mapping[str, Any], key: str, setting: Setting) -> tuple[Any, dict[str, Any]]:

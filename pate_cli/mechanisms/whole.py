@@ -17,7 +17,7 @@ from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import PrivacyLoss, Setting
 
-__all__ = ["MarginalsAudit", "Whole", "spare", "whole"]
+__all__ = ["MarginalsAudit", "WholeMechanism", "spare", "whole"]
 
 _BELOW = 1 - 1e-8
 """What is left of mu once it is turned to (eps, delta) and back, which is exact to 1e-9."""
@@ -56,7 +56,7 @@ class MarginalsAudit:
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeMechanism:
     """A calibrated mechanism, and the marginals released before it.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one record (or person), replaced. Marginals
@@ -140,7 +140,7 @@ def whole(
     share: float,
     exact: bool,
     evaluation: Evaluation | None = None,
-) -> Whole:
+) -> WholeMechanism:
     """Calibrate a mechanism for what the marginals leave of the budget; raises InputError."""
     made = calibrated(setting)
     try:
@@ -159,10 +159,10 @@ def _divided(
     points: Generated | None,
     share: float,
     exact: bool,
-) -> Whole:
+) -> WholeMechanism:
     eps, delta = setting.eps, setting.delta
     if points is None or not points.marginals:
-        return Whole(made.with_exact_noise() if exact else made, eps, delta)
+        return WholeMechanism(made.with_exact_noise() if exact else made, eps, delta)
     adds_mu, rest, mu = made.adds_mu, (eps, delta), math.inf
     if math.isfinite(eps):
         own = (share * eps, share * delta)
@@ -176,7 +176,7 @@ def _divided(
             mu = (gaussian.vector_mu(*own, n_bins) if exact else gaussian.mu_of(*own)) * _BELOW
     made = calibrated(replace(setting, eps=rest[0], delta=rest[1]))
     made = made.with_exact_noise() if exact else made
-    return Whole(made, eps, delta, points.noise(mu, exact), share, adds_mu)
+    return WholeMechanism(made, eps, delta, points.noise(mu, exact), share, adds_mu)
 
 
 def spare(made: Mechanism, setting: Setting, eps: float) -> float:

@@ -17,7 +17,7 @@ from pate_cli.release.ledger_directory import LedgerDirectory
 from pate_cli.students import read_student
 from pate_cli.terminal import open_file
 
-__all__ = ["Check", "charged_elsewhere", "verify"]
+__all__ = ["ReleaseCheck", "charged_elsewhere", "verify"]
 
 _MOST_BYTES = 2**31
 """Of all files of a release together."""
@@ -28,7 +28,7 @@ _MOST_TEXT = 2**25
 """Of a file in JSON: parsed, it takes some twenty times as much."""
 
 
-class Check(NamedTuple):
+class ReleaseCheck(NamedTuple):
     """One check: its title, whether it passed (None: not checked), and the problem found if not."""
 
     title: str
@@ -36,7 +36,7 @@ class Check(NamedTuple):
     found: str = ""
 
 
-def verify(directory: Path, ledgers: LedgerDirectory) -> list[Check]:
+def verify(directory: Path, ledgers: LedgerDirectory) -> list[ReleaseCheck]:
     """Check the folder of a release; nothing is changed. DataError if it holds no certificate.
 
     Without a directory of ledgers the files are checked against the certificate alone: that shows damage,
@@ -74,7 +74,7 @@ def verify(directory: Path, ledgers: LedgerDirectory) -> list[Check]:
         "the ledger has its certificate": lambda: _recorded(ledger_of(), facts, certificate),
     }
     if not ledgers.check():
-        unknown = [Check(title, None, f"no ledger in {ledgers.path}") for title in ledger]
+        unknown = [ReleaseCheck(title, None, f"no ledger in {ledgers.path}") for title in ledger]
         return [*(_check(*each) for each in own.items()), *unknown]
     return [_check(*each) for each in (own | ledger).items()]
 
@@ -94,12 +94,12 @@ def charged_elsewhere(place: Path, ledgers: LedgerDirectory) -> list[Path]:
     return elsewhere
 
 
-def _check(title: str, problem: Callable[[], str]) -> Check:
+def _check(title: str, problem: Callable[[], str]) -> ReleaseCheck:
     try:
         found = problem()
     except Exception as error:  # the files may hold anything
         found = f"cannot be read ({shortened(' '.join(str(error).split()), 1000)})"
-    return Check(title, not found, found)
+    return ReleaseCheck(title, not found, found)
 
 
 _ACCEPTED = "accepted: the folder of a release"

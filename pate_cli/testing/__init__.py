@@ -34,12 +34,12 @@ from pate_cli.testing import call_checks, door_checks, part_checks, release_chec
 from pate_cli.testing.failure import CheckFailed, require
 from pate_cli.testing.forms import LABELS, Form, forms_of, name_of
 
-__all__ = ["Check", "CheckFailed", "check_loader", "check_mechanism", "check_strategy", "promises"]
+__all__ = ["CheckFailed", "NamedCheck", "check_loader", "check_mechanism", "check_strategy", "promises"]
 __all__ += ["require"]
 
 
 @dataclass(frozen=True)
-class Check:
+class NamedCheck:
     """A named check of one form of a mechanism; calling it returns what it saw, or raises CheckFailed."""
 
     name: str
@@ -60,7 +60,7 @@ def check_mechanism(
     mechanism: str | ModuleType | type,
     options: Mapping[str, Any] | None = None,
     setting: Mapping[str, Any] | None = None,
-) -> list[Check]:
+) -> list[NamedCheck]:
     """List the checks of a mechanism, in all forms that it takes.
 
     Parameters
@@ -75,7 +75,7 @@ def check_mechanism(
 
     Returns
     -------
-    list of Check
+    list of NamedCheck
         Of a form all that need one run come together, and share it.
 
     Raises
@@ -87,7 +87,7 @@ def check_mechanism(
     return list(_checks(name, forms_of(name, options, dict(setting or {}))))
 
 
-def _checks(name: str, forms: list[Form]) -> Iterator[Check]:
+def _checks(name: str, forms: list[Form]) -> Iterator[NamedCheck]:
     plain = [form for form in forms if not (form.mapped or form.sparse or form.persons or form.exact)]
     yield _check(call_checks.options, forms[0], name)
     yield _check(release_checks.unforeseen, None, "any release")
@@ -111,7 +111,7 @@ def _checks(name: str, forms: list[Form]) -> Iterator[Check]:
     yield from _releases(forms)
 
 
-def check_loader(loader: str | ModuleType, options: Mapping[str, Any] | None = None) -> list[Check]:
+def check_loader(loader: str | ModuleType, options: Mapping[str, Any] | None = None) -> list[NamedCheck]:
     """List the checks of a dataset: by its `dataset.name`, the import path of its module, or the module.
 
     `options` are those of the module, as files to read. Raises InputError if there is no such dataset.
@@ -130,7 +130,7 @@ def check_loader(loader: str | ModuleType, options: Mapping[str, Any] | None = N
     ]
 
 
-def check_strategy(strategy: Strategy, *, picks: bool = True, n_features: int = 2) -> list[Check]:
+def check_strategy(strategy: Strategy, *, picks: bool = True, n_features: int = 2) -> list[NamedCheck]:
     """List the checks of a query strategy, an instance; `picks`: whether it keeps to `split.budget`."""
     checks = [part_checks.answers, part_checks.exhausted, part_checks.no_answer]
     return [
@@ -158,7 +158,7 @@ def promises(name: str) -> dict[str, str]:
     }
 
 
-def _releases(forms: list[Form]) -> Iterator[Check]:
+def _releases(forms: list[Form]) -> Iterator[NamedCheck]:
     """Releases by the command line, of forms with exact noise; with further options from a public file."""
     exact = {repr(form.options): form for form in forms if form.exact}
     for i, form in enumerate(exact.values()):
@@ -183,9 +183,9 @@ def _on_all(check: Callable[[Any], str], runs: Callable[[str], Any]) -> str:
 
 def _check(
     see: Callable[[Any], str], what: Any, form: str | None = None, like: Callable[..., Any] | None = None
-) -> Check:
+) -> NamedCheck:
     named = like or see
     tried = inspect.getdoc(named) or ""
-    return Check(
+    return NamedCheck(
         named.__name__, str(what) if form is None else form, tried.partition("\n")[0], lambda: see(what)
     )

@@ -33,7 +33,7 @@ from pate_cli.release import release
 from pate_cli.testing.doors import Recorder, Replay
 from pate_cli.testing.failure import require
 
-__all__ = ["Release", "Whole", "unforeseen", "unmoved"]
+__all__ = ["Release", "WholeNoise", "unforeseen", "unmoved"]
 
 N, M = 300, 20
 """Records, or persons; public points."""
@@ -50,7 +50,7 @@ SCHEMA = "columns:\n  colour: {kind: category, values: [red, blue]}\n" + "".join
 )
 
 
-class Whole(SeededNoise):
+class WholeNoise(SeededNoise):
     """Whole numbers from a seed, in place of a release's exact source."""
 
     def gaussian(self, scale: float, size: int) -> Any:
@@ -67,7 +67,7 @@ class Whole(SeededNoise):
 
     def spawn(self, count: int) -> list[Any]:
         """See `SeededNoise`."""
-        return [Whole(child) for child in self._seed.spawn(count)]
+        return [WholeNoise(child) for child in self._seed.spawn(count)]
 
 
 class Told(NamedTuple):
@@ -139,7 +139,7 @@ class Release:
             for owner, name, value in (
                 (run_command, "Composer", lambda *_: _composer(repr(self))),  # composing is the slowest step
                 (pipeline.Streams, "fresh", lambda: pipeline.Streams.of(5, 0)),
-                (release, "ExactNoise", lambda: Whole(np.random.SeedSequence(7))),
+                (release, "ExactNoise", lambda: WholeNoise(np.random.SeedSequence(7))),
                 (pipeline, "Door", door),
             ):
                 stack.enter_context(mock.patch.object(owner, name, value))

@@ -11,7 +11,7 @@ import pytest
 from pate_cli import mechanisms, terminal
 from pate_cli.cli import main
 from pate_cli.mechanisms import gaussian
-from pate_cli.testing import Check, check_mechanism
+from pate_cli.testing import NamedCheck, check_mechanism
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example"
 DOOR = ["--only", "replayed", "--only", "moved", "--only", "paid", "--only", "drawn"]
@@ -108,7 +108,7 @@ def test_checks_by_name_module_or_class_and_with_a_setting():
         str(check) for check in check_mechanism("gaussian")
     }
     check, *_ = (check for check in check_mechanism(gaussian.Gaussian, setting={"eps": 3.0, "delta": 1e-3}))
-    assert isinstance(check, Check)
+    assert isinstance(check, NamedCheck)
     assert check.name == "options"
     by_name = {
         str(check): check for check in check_mechanism("gaussian", {"calibration": "liu2021"}, {"eps": 3})

@@ -8,7 +8,7 @@ import pytest
 
 from pate_cli.commands.data import main
 from pate_cli.datasets import NAMES, files
-from pate_cli.datasets.files import ENTRIES, Entry, SourceFile
+from pate_cli.datasets.files import ENTRIES, KnownDataset, SourceFile
 from pate_cli.errors import DataError
 
 BODY = b"1 1:1\n2 1:2\n"
@@ -24,7 +24,7 @@ def toys(tmp_path, monkeypatch):
     (tmp_path / "mine").mkdir()
     for name in list(ENTRIES):
         file = SourceFile(f"{name}.txt", "http://127.0.0.1:1/toy", hashlib.sha256(BODY).hexdigest())
-        monkeypatch.setitem(ENTRIES, name, Entry(name, 2, 1, 2, (file,), "test"))
+        monkeypatch.setitem(ENTRIES, name, KnownDataset(name, 2, 1, 2, (file,), "test"))
     return tmp_path / "mine"
 
 

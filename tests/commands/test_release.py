@@ -16,7 +16,7 @@ from pate_cli.mechanisms.direct.noisy_gd import NoisyGradientDescent
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.release import ExactNoise, LedgerDirectory, files, open_ledgers, release
 from pate_cli.results import read_record
-from pate_cli.testing.release_checks import Whole
+from pate_cli.testing.release_checks import WholeNoise
 
 pytest.importorskip("opendp")
 
@@ -155,7 +155,7 @@ def test_a_model_that_a_mechanism_learns_is_released_and_reopened(place, people,
 def test_all_noise_of_such_a_release_is_of_the_exact_kind_and_whole(place, people, monkeypatch):
     drawn = []
 
-    class Listening(Whole):
+    class Listening(WholeNoise):
         def gaussian(self, scale, size):
             drawn.append(scale)
             return super().gaussian(scale, size)

@@ -41,6 +41,6 @@ def test_a_known_file_that_changes_between_check_and_reading_is_refused(name, tm
     row = b"39,Private,77516,Bachelors,13,Never-married,Sales,Husband,White,Male,2174,0,40,Cuba,<=50K\n"
     path = tmp_path / "f"
     path.write_bytes(row + row.replace(b"<=", b">") if name == "adult" else OLD["libsvm"])
-    monkeypatch.setattr(files, "require", lambda entry: [files.Found(path, "0" * 64)])
+    monkeypatch.setattr(files, "require", lambda entry: [files.VerifiedFile(path, "0" * 64)])
     with pytest.raises(files.DataError, match=f"{path}: has changed while it was read; start again"):
         load(name)

@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from pate_cli.datasets import files, load
-from pate_cli.datasets.files import ENTRIES, Entry, SourceFile
+from pate_cli.datasets.files import ENTRIES, KnownDataset, SourceFile
 from pate_cli.errors import ConfigError, DataError
 
 # pooch leaves the connection of a failed download to the garbage collector.
@@ -74,7 +74,7 @@ def known(server, monkeypatch):
     def _known(how, **changes):
         url = f"http://127.0.0.1:{server.server_port}/{how}/toy"
         file = SourceFile("toy", url, **({"sha256": sha(BODY)} | changes))
-        monkeypatch.setitem(ENTRIES, "a9a", Entry("a9a", 100, 3, 2, (file,), "test"))
+        monkeypatch.setitem(ENTRIES, "a9a", KnownDataset("a9a", 100, 3, 2, (file,), "test"))
         return file
 
     return _known

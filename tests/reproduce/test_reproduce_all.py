@@ -10,7 +10,7 @@ import pytest
 
 from pate_cli.commands import recipe_run
 from pate_cli.commands.claims_page import page_of
-from pate_cli.commands.outcome import FILE, Outcome, key_of, load, save
+from pate_cli.commands.outcome import FILE, RecipeOutcome, key_of, load, save
 from pate_cli.commands.reproduce import main
 from pate_cli.config import recipes
 from pate_cli.errors import InputError
@@ -103,7 +103,9 @@ def test_what_cannot_be_typed(typed, message):
 
 def test_seeds_that_disagree_decide_nothing():
     def outcome(*words):
-        return Outcome("r", "done", verdicts=[Verdict(str(i), word, "why") for i, word in enumerate(words)])
+        return RecipeOutcome(
+            "r", "done", verdicts=[Verdict(str(i), word, "why") for i, word in enumerate(words)]
+        )
 
     seeds = {
         "0": outcome("reproduces", "reproduces", "undecided", "missing"),
@@ -118,7 +120,7 @@ def test_seeds_that_disagree_decide_nothing():
 
 def test_an_outcome_is_read_back_or_not_at_all(tmp_path):
     gap = Interval.of([0.01, 0.02, 0.015] * 4)
-    outcome = Outcome("r", "done", "", ["pate"], [close("claim", gap, 0.1, "why", 3)])
+    outcome = RecipeOutcome("r", "done", "", ["pate"], [close("claim", gap, 0.1, "why", 3)])
     assert outcome.verdicts[0].gap == gap.at(1 - 0.05 / 3)
     save(tmp_path, outcome, "key")
     assert load(tmp_path, "key") == outcome

@@ -13,7 +13,7 @@ from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.mechanisms.scores.directions import PublicSide
-from pate_cli.mechanisms.scores.student import FINEST, NewtonStep, Student
+from pate_cli.mechanisms.scores.student import FINEST, BoostedStudent, NewtonStep
 from pate_cli.privacy.door import Door, RecordingDoor
 from pate_cli.privacy.gaussian import mu_of, vector_mu, vector_sigma
 from pate_cli.types import (
@@ -192,7 +192,9 @@ class ScoreBoostingPlan(Mechanism):
     def fit(self, private: PrivateRecords, side: PublicSide, door: Door, rng: np.random.Generator) -> Any:
         """Do the rounds, all that reads private records; an audit attacks this."""
         s = self.setting
-        student = Student(side.space, private, NewtonStep(self.mu_step, self.width, self.integer_noise), door)
+        student = BoostedStudent(
+            side.space, private, NewtonStep(self.mu_step, self.width, self.integer_noise), door
+        )
         seen = private.seen(s.teacher_mapped)
         for _ in range(self.rounds):
             ensemble = teachers.train(

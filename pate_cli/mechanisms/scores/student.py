@@ -15,7 +15,7 @@ from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import vector_sigma
 from pate_cli.types import FloatArray, IntArray, PrivateRecords
 
-__all__ = ["FINEST", "NewtonStep", "Student", "clipped_sum"]
+__all__ = ["FINEST", "BoostedStudent", "NewtonStep", "clipped_sum"]
 
 _CLIP = 0.5  # of the size that most gradients have before anything is learnt
 _MOST = 0.9  # share of the public points that count as most
@@ -32,7 +32,7 @@ FINEST = 2.0 ** (_FINE + 1)
 """L2 sensitivity of a sum of gradients at most, in the unit that they are rounded to."""
 
 
-class Student:
+class BoostedStudent:
     """The student as it learns: public intercept and functions, and its scores of the records. PRIVATE.
 
     Its scores are an intercept (for more than two classes one of each) and a sum of functions, each with a
