@@ -10,12 +10,13 @@ import codecs
 import csv
 import io
 import math
-import re
 import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from pate_cli.checks import Flag, Or, option
 from pate_cli.datasets.reading import RecordTable, as_utf8, columns_of, marked, read_bytes
@@ -123,13 +124,22 @@ def read_csv(
     numeric = {name for name in header if frame[name].dtype.kind in "iuf" and name not in text}
     numeric -= {name for name in numeric if frame[name].isin([math.inf, -math.inf]).any()}  # "inf" is a text
     # a column of texts may hold 7 and "007", and one of numbers is one of codes where it holds 007
-    coded = re.search(rb'(?:^|["%s])\s*0\d' % re.escape(sep.encode()), raw, re.MULTILINE)
+    coded = _may_have_codes(raw, sep)
     if again := [name for name in header if coded or name not in numeric]:
         written = cells(again, str)
         changed = [name for name in again if name not in numeric or _are_codes(written[name])]
         frame[changed] = written[changed]
     table = pd.DataFrame(columns_of(frame), index=pd.Index(lines), copy=False)
     return RecordTable(table, path, checksum, decimal=form.decimal)
+
+
+def _may_have_codes(raw: bytes, sep: str) -> bool:
+    """Whether 0 and a digit stand at the begin of a cell somewhere, quoted or not."""
+    characters = np.frombuffer(raw, dtype=np.uint8)
+    zeros = np.flatnonzero(characters[:-1] == ord("0"))
+    zeros = zeros[characters[zeros + 1] - ord("0") < 10]
+    begins = list(b'" \t\r\n' + sep.encode())
+    return bool((zeros == 0).any() or np.isin(characters[zeros - 1], begins).any())
 
 
 def _are_codes(column: Any) -> bool:
@@ -155,8 +165,36 @@ def _found_separator(raw: bytes) -> str:
     return max(rows, key=lambda sep: len(next(rows[sep], [])))
 
 
+def _n_plain_lines(raw: bytes, sep: str) -> int | None:
+    """Number of lines, if no cell is quoted and all lines have equally many cells, two or more; else None."""
+    if len(sep.encode()) > 1 or sep == " " or b'"' in raw or b"\0" in raw:
+        return None
+    if raw.count(b"\r") != raw.count(b"\r\n"):
+        return None
+    characters = np.frombuffer(raw, dtype=np.uint8)
+    ends = np.flatnonzero(characters == ord("\n"))
+    ends = ends if raw.endswith(b"\n") else np.append(ends, len(raw))
+    separators = np.flatnonzero(characters == ord(sep))
+    counts = np.diff(np.searchsorted(separators, ends), prepend=0)
+    return len(counts) if 0 < counts.min() == counts.max() else None
+
+
 def _lines(raw: bytes, sep: str, path: Path, form: CsvFormat, key: str) -> tuple[list[str], list[int]]:
-    """Names of the columns, and the line each record starts on; refuses lines of another length."""
+    """Names of the columns, and the line each record starts on; refuses lines of another length.
+
+    Line by line only where cells are quoted, or lines differ.
+    """
+    if (n_lines := _n_plain_lines(raw, sep)) and n_lines > form.header:
+        first = raw.partition(b"\n")[0] + b"\n"
+        header, _ = _lines_one_by_one(first * 2, sep, path, form, key)
+        return header, list(range(1 + form.header, 1 + n_lines))
+    return _lines_one_by_one(raw, sep, path, form, key)
+
+
+def _lines_one_by_one(
+    raw: bytes, sep: str, path: Path, form: CsvFormat, key: str
+) -> tuple[list[str], list[int]]:
+    """Names of the columns, and the line each record starts on; DataError names the first that is wrong."""
     text = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8", newline="")
     reader = csv.reader(text, delimiter=sep, skipinitialspace=True, strict=True)
     header: list[str] = []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pate_cli.datasets import load, split
+from pate_cli.datasets import csv_files, load, split
 from pate_cli.errors import ConfigError, DataError
 
 GOOD = """age,colour,code,label
@@ -101,3 +101,18 @@ def test_bad_options(write, tmp_path):
             load("csv", path=path, target="label", sep=sep)
     with pytest.raises(DataError, match="no such file"):
         load("csv", path=tmp_path / "absent.csv", target="label")
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_codes_keep_their_zeros_and_lines_their_numbers(tmp_path, quoted):
+    """Lines without quotes are counted at once, the others one by one: to the same end."""
+    code, label = ('"007"', '"a"') if quoted else ("007", "a")
+    rows = [f"{code if i % 2 else '8'},{i},{label}" for i in range(6)]
+    path = tmp_path / "f.csv"
+    path.write_text("code,x,y\n" + "\n".join(rows))
+    table = csv_files.read_csv(path, csv_files.CsvFormat())
+    assert list(table.frame["code"]) == ["8", "007"] * 3
+    assert list(table.frame.index) == list(range(2, 8))
+    path.write_text("code,x,y\n" + "\n".join([*rows, "1,2"]))
+    with pytest.raises(DataError, match="line 8: 2 cells, the header has 3"):
+        csv_files.read_csv(path, csv_files.CsvFormat())
