@@ -176,7 +176,8 @@ class Listed:
     def describe(self) -> str:
         """See `Check`."""
         order = ", ascending" if self.ascending else ""
-        return f"a list of {self.at_least} or more{order}, each {self.item.describe()}"
+        of = f" of {self.at_least} or more" if self.at_least else ""
+        return f"a list{of}{order}, each {self.item.describe()}"
 
 
 def option(default: Any, check: Check) -> Any:

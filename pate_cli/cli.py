@@ -15,6 +15,8 @@ __all__ = ["COMMANDS", "entry_point", "main"]
 
 COMMANDS = {
     "run": "train teachers, label privately, train a student; -m for sweeps",
+    "list": "which runs there are: newest first, how far they came",
+    "compare": "what differs between two results, in settings and in measures",
     "table": "collect runs into one table: console, CSV, Markdown or LaTeX",
     "plot": "a figure of them for a paper: accuracy against eps; PDF, SVG or PNG",
     "plan": "noise, threshold and teachers needed, before any training",

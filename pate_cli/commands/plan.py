@@ -16,7 +16,7 @@ from pate_cli.terminal import err
 __all__ = ["main"]
 
 _SAME = "not used by pate plan, whose numbers are the same whatever it is"
-UNUSED = dict.fromkeys(("seed", "compute", "cache", "ledger", "hydra"), _SAME)
+UNUSED = dict.fromkeys(("seed", "compute", "cache", "ledger", "name", "tags", "hydra"), _SAME)
 """Keys that no public number depends on."""
 
 _USAGE = """\

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pate_cli.commands.printing import add_output_options, print_table, print_text
 from pate_cli.errors import DataError, InputError, one_line
-from pate_cli.terminal import check_file, err, out, write_output
+from pate_cli.terminal import check_file, err, write_output
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,19 +28,24 @@ def main(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
 
     from pate_cli.results.overview import overview
+    from pate_cli.results.paired import paired
 
     outputs = _outputs(options.output, options.format)
     by = [key.strip() for key in options.by.split(",")] if options.by is not None else []
     terminal = not outputs and options.format in (None, "console")
-    table = overview(collect(options.paths), by=by, pivot=options.pivot, metrics=options.metrics)
+    if options.json and not terminal:
+        raise InputError("--json: not with --format or --output; give one of them")
+    if options.paired is not None and (by or options.pivot or options.metrics):
+        raise InputError("--paired: not with --by, --pivot or --metrics; give one of them")
+    repeats = collect(options.paths)
+    if options.paired is not None:
+        table = paired(repeats, options.paired)
+    else:
+        table = overview(repeats, by=by, pivot=options.pivot, metrics=options.metrics)
     if terminal:
-        table.show()
+        print_table(table, options, "table")
     elif not outputs:
-        # Console.out neither wraps nor reads markup: the text arrives as it is, but for
-        # signs the terminal does not have.
-        encoding = out().encoding
-        text = _render(table, options.format).encode(encoding, "replace").decode(encoding)
-        out().out(text, end="", highlight=False)
+        print_text(_render(table, options.format))
     for path, form in outputs:
         write_output(path, _render(table, form))
     if table.remarks and "left out" in table.remarks[0] and (outputs or options.format == "csv"):
@@ -79,6 +85,13 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="balanced accuracy, ROC AUC, log loss, calibration, and recall and precision of each class, too",
     )
+    parser.add_argument(
+        "--paired",
+        metavar="METHOD",
+        help="the difference in accuracy of every other row to this method's, repeat by repeat at the same "
+        "splits, with its 95%% interval",
+    )
+    add_output_options(parser)
     parser.add_argument(
         "--output",
         action="append",

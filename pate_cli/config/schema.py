@@ -16,6 +16,7 @@ from pate_cli import features, mechanisms
 from pate_cli.checks import (
     Check,
     Flag,
+    Listed,
     OneOf,
     Or,
     Real,
@@ -102,6 +103,8 @@ _DELTA = Made(
 _SHARE = Made(_as_typed(Or("null", Real())), "a number > 0, or null")
 _BUDGET = Made(_as_typed(Real()), "a number > 0")
 _PURPOSE = Made(_line_like(r"(?=.*\S).{1,200}"), "what a release is for, one line of at most 200 characters")
+_NAME = Made(_line_like(r"(?=.*\S).{1,80}"), "a name of the run, one line of at most 80 characters")
+_TAG = Made(_line_like(r"[\w.+:-]{1,40}"), "a word of letters, digits and . _ + : -")
 _THRESHOLD = Made(
     _line_like(r"youden|(recall|precision):0?\.\d+"), "youden, recall:SHARE or precision:SHARE, as recall:0.8"
 )
@@ -241,6 +244,8 @@ class RunConfig:
     purpose: str | None = option(None, Or("null", _PURPOSE))
     ledger: str | None = option(None, Or("null", Text("a directory")))
     cache: bool = option(False, Flag())
+    name: str | None = option(None, Or("null", _NAME))
+    tags: list[str] = option((), Listed(_TAG, at_least=0))
 
 
 def parse(raw: Mapping[str, Any]) -> RunConfig:

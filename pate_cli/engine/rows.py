@@ -125,6 +125,8 @@ class Row:
             "cutoff": cutoff if isinstance(cutoff := public.get("cutoff"), int) else None,
             "n_teachers": prepared.n_teachers if prepared else config.teacher.count,
             **{name: counts.get(name) for name in ("n_records", "n_private", "n_public", "n_test")},
+            **({"run_name": config.name} if config.name else {}),
+            **({"tags": " ".join(config.tags)} if config.tags else {}),
             "splits": hashlib.sha256(str(self.teaching).encode()).hexdigest()[:12],
             "row": row_hash(self.raw),
             "checksum": prepared.dataset.checksum if prepared else None,

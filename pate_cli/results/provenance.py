@@ -16,7 +16,7 @@ from typing import Any
 
 __all__ = ["collect_provenance", "config_hash", "plain", "versions"]
 
-_NO_NUMBERS = ("hydra", "compute", "cache", "purpose", "tracking")  # the last of old records
+_NO_NUMBERS = ("hydra", "compute", "cache", "purpose", "name", "tags", "tracking")  # the last of old records
 
 
 def config_hash(config: Mapping[str, Any]) -> str:

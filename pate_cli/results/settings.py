@@ -18,7 +18,7 @@ PURE, APPROXIMATE = "(eps, 0)-DP", "(eps, delta)-DP"
 NAMES = ("dataset", "method", "name", "panel", "job")
 """Columns of a row that are no settings."""
 
-_NO_NUMBERS = ("hydra", "compute", "cache", "release", "purpose", "ledger", "tracking")
+_NO_NUMBERS = ("hydra", "compute", "cache", "release", "purpose", "ledger", "name", "tags", "tracking")
 _IN_NAMES = ("dataset.name", "dataset.path", "mechanism.name", "mechanism.oracle", "eps", "delta", "repeats")
 SYNONYMS = {"teacher.estimator": "teacher", "student.estimator": "student"}
 SYNONYMS |= {"dataset.name": "dataset", "dataset.path": "dataset", "mechanism.name": "mechanism"}

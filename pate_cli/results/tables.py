@@ -54,6 +54,7 @@ class Table:
     records: list[dict[str, Any]] = field(default_factory=list)  # nothing rounded; all with the same keys
     note: str = ""  # below the table
     remarks: list[str] = field(default_factory=list)  # below the note, a line each; comments in LaTeX
+    meaning: str = ""  # of eps: what of the note is always printed
 
     def to_csv(self) -> str:
         """Raw values: empty where absent, infinity `inf`, floats in full."""
@@ -103,9 +104,11 @@ class Table:
             return []
         return [(name, len(list(run))) for name, run in groupby(self.columns, lambda column: column.group)]
 
-    def show(self, console: Console | None = None) -> None:
-        """Print it to a console (default: stdout), within its width."""
-        _show(self, console or out())
+    def show(self, console: Console | None = None, *, quiet: bool = False) -> None:
+        """Print it to a console (default: stdout), within its width; `quiet` without remarks, and without the note but for the
+        meaning of eps.
+        """
+        _show(self, console or out(), quiet=quiet)
 
     def constant(self, index: int) -> bool:
         """Whether every row, of several, has the same in this column."""
@@ -201,8 +204,8 @@ _MOST_LINES = 100
 _ASCII = str.maketrans({"±": "+-", "∞": "inf", "–": "-", "−": "-", "≤": "<=", "≥": ">=", "×": "x", "…": "~"})
 
 
-def _show(table: Table, console: Console) -> None:
-    """Print a table, its note and its remarks."""
+def _show(table: Table, console: Console, *, quiet: bool) -> None:
+    """Print a table, values that are equal in all rows, its note and its remarks."""
     from rich.text import Text  # "active[svt]" would be read as markup
 
     encoding, signs = console.encoding, _ASCII if console.options.ascii_only else {}
@@ -217,9 +220,9 @@ def _show(table: Table, console: Console) -> None:
             if number:
                 console.print()
             console.print(view.grid(block, text), crop=False)
-        for words in filter(None, [table.note, view.below()]):
+        for words in filter(None, [table.meaning if quiet else table.note, view.below()]):
             console.print(text(words, "italic"))
-    for remark in table.remarks:
+    for remark in () if quiet else table.remarks:
         console.print(text(remark))
 
 

@@ -1,0 +1,47 @@
+"""`pate compare`: what differs between two results, in settings and in every measure."""
+
+from __future__ import annotations
+
+import argparse
+
+from pate_cli.commands.printing import add_output_options, print_json
+from pate_cli.commands.table import collect
+from pate_cli.terminal import out
+
+__all__ = ["main"]
+
+
+def main(argv: list[str]) -> int:
+    """Run `pate compare`."""
+    options = _parser().parse_args(argv)
+
+    from pate_cli.results.listing import find
+    from pate_cli.results.paired import compare
+
+    places = {"A": find(options.a), "B": find(options.b)}
+    tables = compare(*(collect([str(place)]) for place in places.values()))
+    lines = [f"{name}: {place}" for name, place in places.items()]
+    if options.json:
+        notes = [text for each in tables.values() for text in (each.note, *each.remarks) if text]
+        print_json("compare", {name: each.records for name, each in tables.items()}, [*lines, *notes])
+        return 0
+    for line in lines:
+        out().print(line, markup=False, soft_wrap=True)
+    for each in tables.values():
+        out().print()
+        each.show(quiet=options.quiet)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pate compare",
+        description="Compare two results (runs, sweeps, frontiers, ...): settings in which they differ, and of "
+        "every measure the mean difference with its 95% confidence interval, repeat by repeat where both are "
+        "at the same splits of the same data; else the reason why not.".replace("%", "%%"),
+        epilog="Example: pate compare first second, where both were run with name=first and name=second.",
+    )
+    for name in ("a", "b"):
+        parser.add_argument(name, metavar=name.upper(), help="a directory, or a name or an id of pate list")
+    add_output_options(parser)
+    return parser

@@ -1,0 +1,53 @@
+"""Options of every command that prints a table: `--json`, `--format csv`, `-q`; and printing it so."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pate_cli.terminal import out
+
+if TYPE_CHECKING:
+    from pate_cli.results.tables import Table
+
+__all__ = ["add_output_options", "print_json", "print_table", "print_text"]
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--json` and `-q`."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print the table without what is below it")
+
+
+def print_table(
+    table: Table, options: argparse.Namespace, command: str, more: Mapping[str, Table] | None = None
+) -> None:
+    """Print tables as the options ask; `more` are by name."""
+    tables = {"table": table, **(more or {})}
+    if options.json:
+        records = {name: each.records for name, each in tables.items()}
+        notes = [text for each in tables.values() for text in (each.note, *each.remarks) if text]
+        print_json(command, records, notes)
+        return
+    for number, each in enumerate(tables.values()):
+        if number and each.cells:
+            out().print()
+        each.show(quiet=options.quiet)
+
+
+def print_json(command: str, tables: Mapping[str, Sequence[Any]], notes: Sequence[str] = ()) -> None:
+    """Print tables as one JSON document (docs/reference/files.md), infinities as "inf" and nan as null."""
+    import json
+
+    from pate_cli.results.provenance import plain
+
+    content = {"schema_version": 1, "command": f"pate {command}"}
+    content |= {"tables": {name: list(lines) for name, lines in tables.items()}, "notes": list(notes)}
+    print_text(json.dumps(plain(content, command), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def print_text(text: str) -> None:
+    """Print a text as it is, but for signs that the terminal does not have; neither wrapped nor styled."""
+    encoding = out().encoding
+    out().out(text.encode(encoding, "replace").decode(encoding), end="", highlight=False)

@@ -1,0 +1,205 @@
+"""List of results below a directory, newest first, and one of them by its name or id."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pate_cli.errors import DataError, one_line
+from pate_cli.results.record import RunRecord
+from pate_cli.results.repeats import REPEATS, read_repeats
+from pate_cli.results.settings import dataset_name
+from pate_cli.results.store import RECORD_NAME, find_files, read_record
+from pate_cli.results.tables import ABSENT, Column, Table, number
+
+__all__ = ["KINDS", "Entry", "entries", "find", "listing"]
+
+KINDS = ("run", "release", "sweep", "frontier", "leaderboard", "recipe")
+_HASH = re.compile(r"-([0-9a-f]{12})(?:-again)*$")
+_WORST = ("error", "killed", "interrupted", "running", "unfinished", "ok", "infeasible")
+_FEW = 2  # names that are listed; more are counted
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One result: a run, or all that one command has measured."""
+
+    directory: Path
+    kind: str
+    started: datetime  # of a comparison of methods: when its file was written last
+    status: str
+    datasets: Sequence[str]
+    methods: Sequence[str]
+    eps: Sequence[float]
+    name: str = ""
+    tags: Sequence[str] = ()
+    done: int = 0  # repeats
+    asked: int | None = None  # repeats; None where no file says
+    accuracies: Sequence[float] = ()  # means of its rows
+
+    @property
+    def id(self) -> str:
+        """Hash in the name of a directory that pate chose, shortened; else the directory."""
+        match = _HASH.search(self.directory.name)
+        return match[1][:6] if match else str(self.directory)
+
+    @property
+    def what(self) -> str:
+        """Its name, or data and methods; and its tags."""
+        said = self.name or " ".join(filter(None, (_few(self.datasets, "data sets"), _few(self.methods))))
+        return f"{said} [{' '.join(self.tags)}]" if self.tags else said
+
+
+def entries(paths: Iterable[str | Path]) -> tuple[list[Entry], list[tuple[Path, str]]]:
+    """Results in and below directories, newest first; and each file that cannot be read with the reason."""
+    unreadable: list[tuple[Path, str]] = []
+    runs: dict[Path, list[Entry]] = {}
+    comparisons: list[Entry] = []
+    files = list(find_files(paths, (RECORD_NAME, REPEATS), unreadable))
+    for path in sorted(files, key=lambda path: path.name == REPEATS):
+        place = path.parent
+        try:
+            if path.name == RECORD_NAME:
+                runs.setdefault(place.parent if place.name.isdecimal() else place, []).append(_run(path))
+            elif place not in runs:  # that of a sweep is no more than its jobs'
+                comparisons.append(_comparison(path))
+        except DataError as error:
+            unreadable.append((path, one_line(str(error).removeprefix(f"{path}: "))))
+    found = [of[0] if of[0].directory == place else _sweep(place, of) for place, of in runs.items()]
+    found += comparisons
+    return sorted(found, key=lambda entry: entry.started, reverse=True), unreadable
+
+
+def listing(found: Sequence[Entry]) -> Table:
+    """Table of results, a line each."""
+    columns = [Column(head, numeric=False) for head in ("when", "kind", "what")]
+    columns += [Column("eps", detail=True), Column("status", numeric=False)]
+    columns += [Column("repeats"), Column("accuracy"), Column("id", numeric=False)]
+    cells = [
+        [f"{entry.started.astimezone():%Y-%m-%d %H:%M}", entry.kind, entry.what, _span(entry.eps, "g")]
+        + [entry.status, str(entry.done) if entry.asked is None else f"{entry.done}/{entry.asked}"]
+        + [_span(entry.accuracies, ".4f"), entry.id]
+        for entry in found
+    ]
+    records: list[dict[str, Any]] = [
+        {
+            "directory": str(entry.directory),
+            "id": entry.id,
+            "kind": entry.kind,
+            "started": entry.started.isoformat(timespec="seconds"),
+            "name": entry.name or None,
+            "tags": " ".join(entry.tags),
+            "datasets": ", ".join(entry.datasets),
+            "methods": ", ".join(entry.methods),
+            "eps_least": min(entry.eps, default=None),
+            "eps_largest": max(entry.eps, default=None),
+            "status": entry.status,
+            "repeats_done": entry.done,
+            "repeats_asked": entry.asked,
+            "accuracy_least": min(entry.accuracies, default=None),
+            "accuracy_largest": max(entry.accuracies, default=None),
+        }
+        for entry in found
+    ]
+    return Table(columns, cells, records, "pate compare and pate page take an id, a name, or a directory.")
+
+
+def find(text: str, below: str | Path = "outputs") -> Path:
+    """Directory of a result: as given, or the newest below `below` with this name or the start of its id."""
+    if text and Path(text).exists():
+        return Path(text)
+    found, _ = entries([below]) if Path(below).is_dir() else ([], [])
+    for entry in found:
+        hashed = _HASH.search(entry.directory.name)
+        if text == entry.name or (len(text) >= 4 and hashed and hashed[1].startswith(text)):
+            return entry.directory
+    raise DataError(f"{text!r}: no such directory, and no name or id of a result in {below}; see pate list")
+
+
+def _run(path: Path) -> Entry:
+    record = read_record(path)
+    release = bool(record.config.get("release"))
+    started = record.provenance.get("started")
+    try:
+        moment = datetime.fromisoformat(str(started))
+    except ValueError:
+        moment = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    asked = record.config.get("repeats")
+    return Entry(
+        path.parent,
+        "release" if release else "run",
+        moment if moment.tzinfo else moment.replace(tzinfo=UTC),
+        record.status,
+        [dataset_name(record.config, record.dataset)],
+        [one_line(record.mechanism)],
+        [] if record.eps is None else [record.eps],
+        name=one_line(str(record.config.get("name") or "")),
+        tags=_tags(record),
+        done=record.accuracy.n if record.accuracy else int(release and record.status == "ok"),
+        asked=asked if isinstance(asked, int) else int(release) or None,
+        accuracies=[record.accuracy.mean] if record.accuracy else [],
+    )
+
+
+def _tags(record: RunRecord) -> list[str]:
+    tags = record.config.get("tags")
+    return [one_line(str(tag)) for tag in tags] if isinstance(tags, list) else []
+
+
+def _sweep(place: Path, jobs: Sequence[Entry]) -> Entry:
+    """Put the jobs of a sweep together; its status is the worst."""
+    known = [job.asked for job in jobs if job.asked is not None]
+    return Entry(
+        place,
+        "sweep",
+        min(job.started for job in jobs),
+        min((job.status for job in jobs), key=_WORST.index),
+        *(_distinct(getattr(job, name) for job in jobs) for name in ("datasets", "methods", "eps")),
+        name=", ".join(_distinct([job.name] if job.name else [] for job in jobs)),
+        tags=_distinct(job.tags for job in jobs),
+        done=sum(job.done for job in jobs),
+        asked=sum(known) if len(known) == len(jobs) else None,
+        accuracies=[mean for job in jobs for mean in job.accuracies],
+    )
+
+
+def _comparison(path: Path) -> Entry:
+    """Entry of a frontier, a leaderboard or a recipe."""
+    repeats = read_repeats(path, constant=True)
+    private = repeats[repeats["eps"] != math.inf]
+    means = private.groupby(["row", "dataset", "method"])["accuracy"].mean().dropna()
+    datasets = [str(name) for name in repeats["dataset"].unique()]
+    kind = "recipe" if "name" in repeats else "frontier" if len(datasets) == 1 else "leaderboard"
+    status = "ok" if (path.parent / "report.html").is_file() else "unfinished"
+    text = lambda column: next((str(v) for v in repeats.get(column, []) if v), "")  # noqa: E731
+    return Entry(
+        path.parent,
+        kind,
+        datetime.fromtimestamp(path.stat().st_mtime, UTC),
+        "error" if (repeats["status"] == "failed").any() else status,
+        datasets,
+        [str(name) for name in private["method"].unique()],
+        [float(eps) for eps in private["eps"].dropna().unique()],
+        name=text("run_name"),
+        tags=text("tags").split(),
+        done=int((repeats["status"] == "ok").sum()),
+        accuracies=[float(mean) for mean in means],
+    )
+
+
+def _distinct(lists: Iterable[Sequence[Any]]) -> list[Any]:
+    return list(dict.fromkeys(item for items in lists for item in items))
+
+
+def _few(names: Sequence[str], many: str = "methods") -> str:
+    return ", ".join(names) if len(names) <= _FEW else f"{len(names)} {many}"
+
+
+def _span(values: Sequence[float], form: str) -> str:
+    ends = dict.fromkeys(number(pick(values), form) for pick in (min, max) if values)
+    return " to ".join(ends) or ABSENT

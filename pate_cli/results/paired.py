@@ -1,0 +1,179 @@
+"""Paired differences: of two results, and of the rows of a table to those of one method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pate_cli.errors import InputError
+from pate_cli.results.interval import T_NOTE
+from pate_cli.results.means import MeasuredRow, flat, paired_difference, rows_of
+from pate_cli.results.settings import differing
+from pate_cli.results.tables import ABSENT, Column, Table, number
+
+__all__ = ["compare", "differences", "other_splits", "paired"]
+
+_SPLITS = ("seed", "evaluate", "split.private", "split.public", "split.mode")
+_OF_DATA = ("dataset.", "generate.")
+_PUBLIC = ("eps", "delta", "n_teachers", "budget")
+_NOT_PRIVATE = "Measured on held-out records: not differentially private."
+
+
+def other_splits(row: MeasuredRow, other: MeasuredRow) -> str:
+    """Why repeat i of two rows is not at the same split of the same data; empty where it is."""
+    sums = [str(each["checksum"] or "unknown")[:12] for each in (row, other)]
+    if sums[0] != sums[1] or not row["checksum"]:
+        return f"their data differ (SHA-256 {sums[0]} and {sums[1]})"
+    if row["splits"] and row["splits"] == other["splits"]:
+        return ""
+    if row["directory"] != other["directory"] and not (row["seed"] and other["seed"]):
+        return "their files do not say whether their splits are the same; those of runs do"
+    names = [n for n in dict.fromkeys((*row.left, *other.left)) if n in _SPLITS or n.startswith(_OF_DATA)]
+    unlike = [n for n in names if row[n] != other[n] and None not in (row[n], other[n])]
+    return f"their splits differ, by {', '.join(unlike)}" if unlike else ""
+
+
+def paired(repeats: pd.DataFrame, method: str) -> Table:
+    """Difference in accuracy of each row to that of a method with the same data and eps.
+
+    Of several rows of the method, that with the most settings in common. InputError if the method has no
+    row, or several have as many.
+    """
+    rows = [row for row in rows_of(repeats) if row.n]
+    others = [row for row in rows if row["method"] != method]
+    if len(others) == len(rows):
+        names = ", ".join(dict.fromkeys(str(row["method"]) for row in rows))
+        raise InputError(f"--paired: {method!r}: no such method here; there are: {names}")
+    settings = dict.fromkeys(name for row in others for name in row.left if name not in ("method", "job"))
+    extras = [name for name in differing([row.columns for row in others], settings) if name != "dataset"]
+    difference = f"less {method}"
+    columns = [Column(head, numeric=False) for head in ("dataset", "mechanism")]
+    columns += [Column(name, numeric=False, detail=True) for name in extras]
+    columns += [Column(head) for head in ("eps", "accuracy ± ci95", f"{difference} ± ci95", "n")]
+    cells, records, remarks = [], list[dict[str, Any]](), list[str]()
+    for row in others:
+        base, why = _base(row, [base for base in rows if base["method"] == method])
+        gap = paired_difference(row, base, "accuracy") if base else None
+        if why and why not in remarks:
+            remarks.append(why)
+        names = [str(row["dataset"]), str(row["method"]), *(str(row[name] or ABSENT) for name in extras)]
+        shown = number(gap, "+.4f") if gap else ABSENT
+        n = str(gap.n if gap else 0)
+        cells.append([*names, number(row["eps"], "g"), number(row.over("accuracy")), shown, n])
+        record = {"dataset": row["dataset"], "mechanism": row["method"]} | {n: row[n] for n in extras}
+        record |= {"eps": row["eps"], "of": method, "n": gap.n if gap else 0}
+        records.append(record | flat({"accuracy": row.over("accuracy"), "difference": gap}))
+    meaning = "eps is the guarantee, of one repeat."
+    note = f"{meaning} Differences repeat by repeat at the same splits: above 0, better than {method}. "
+    return Table(columns, cells, records, f"{note}{_NOT_PRIVATE} {T_NOTE}.", remarks, meaning)
+
+
+def _base(row: MeasuredRow, bases: Sequence[MeasuredRow]) -> tuple[MeasuredRow | None, str]:
+    """Row to compare another one with; None with the reason if there is none."""
+    where = f"{row['dataset']}, {row['method']}, eps {number(row['eps'], 'g')}"
+    alike = [base for base in bases if all(base[name] == row[name] for name in ("dataset", "eps"))]
+    if not alike and row["eps"] == float("inf"):  # a baseline, the same at every eps
+        return None, ""
+    if not alike:
+        return None, f"{where}: {bases[0]['method']} has no row with the same data and eps"
+    same = [base for base in alike if not other_splits(row, base)]
+    if not same:
+        return None, f"{where}: {other_splits(row, alike[0])}"
+    common = [sum(base[name] == row[name] for name in row.left) for base in same]
+    best = [base for base, count in zip(same, common, strict=True) if count == max(common)]
+    if len(best) > 1:
+        apart = differing([base.columns for base in best], best[0].left)
+        names = ", ".join(name for name in apart if name != "job") or "their directories"
+        raise InputError(
+            f"--paired {bases[0]['method']}: {where}: several of its rows fit, which differ in {names}; give "
+            "the directories of one"
+        )
+    return best[0], ""
+
+
+def compare(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, Table]:
+    """Put two results side by side: settings in which they differ, and paired differences of measures.
+
+    Rows of results with several are paired by what differs between the rows of one.
+    """
+    rows = [rows_of(repeats) for repeats in (first, second)]
+    pairs, remarks = _pairs(*rows)
+    return {"settings": differences(*rows), "table": _measures(pairs, remarks)}
+
+
+def differences(first: Sequence[MeasuredRow], second: Sequence[MeasuredRow]) -> Table:
+    """Settings and public numbers whose values are not the same in two results."""
+    names = [n for rows in (first, second) for row in rows for n in (*row.left, *_PUBLIC, "checksum")]
+    records = []
+    for name in dict.fromkeys(name for name in names if name != "job"):
+        values = [_values(rows, name) for rows in (first, second)]
+        if values[0] != values[1]:
+            records.append({"setting": name, "A": values[0], "B": values[1]})
+    cells = [list(record.values()) for record in records]
+    columns = [Column(head, numeric=False, prose=head != "setting") for head in ("setting", "A", "B")]
+    remarks = [] if cells else ["A and B have the same settings"]
+    return Table(columns, cells, records, remarks=remarks)
+
+
+def _values(rows: Sequence[MeasuredRow], name: str) -> str:
+    """Values of a column over rows, without those of baselines."""
+    texts = [row[name] if isinstance(row[name], str) else number(row[name], "g") for row in rows]
+    texts = [text[:12] if name == "checksum" else text for text in texts if text != "∞" or len(rows) == 1]
+    return ", ".join(dict.fromkeys(texts))
+
+
+def _pairs(
+    first: Sequence[MeasuredRow], second: Sequence[MeasuredRow]
+) -> tuple[list[tuple[str, MeasuredRow, MeasuredRow]], list[str]]:
+    """Rows of both that belong together, with what tells each pair from the others; and what has none."""
+    names = dict.fromkeys(n for row in (*first, *second) for n in (*row.left, "eps") if n != "job")
+    apart = [differing([row.columns for row in rows], names) for rows in (first, second)]
+    keys = [name for name in names if name in {*apart[0], *apart[1]}]
+
+    def key(row: MeasuredRow) -> tuple[Any, ...]:
+        return tuple(row[name] for name in keys)
+
+    def said(row: MeasuredRow) -> str:
+        return " ".join(f"eps {row[n]:g}" if n == "eps" else str(row[n]) for n in keys if row[n] is not None)
+
+    others = {key(row): row for row in second}
+    pairs = [(said(row), row, others[key(row)]) for row in first if key(row) in others]
+    done = {key(row) for _, row, _ in pairs}
+    alone = {"A": first, "B": second}
+    remarks = [f"only in {name}: {said(row)}" for name, rows in alone.items() for row in rows if key(row) not in done]
+    return pairs, remarks
+
+
+def _measures(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], remarks: list[str]) -> Table:
+    """Every measure of both, and its paired difference; of several rows a terminal shows accuracy alone."""
+    several = len(pairs) > 1
+    records, cells = list[dict[str, Any]](), []
+    for said, row, other in pairs:
+        why = other_splits(row, other)
+        where = f"{said}: " if several else ""
+        for side, each in (("A", row), ("B", other)):
+            if each.status != "ok":
+                remarks.append(f"{where}{side} is {each.status}: {each.reason}")
+        for name in _names(row, other):
+            means = [each.over(name) for each in (row, other)]
+            gap = None if why else paired_difference(row, other, name)
+            record = {"row": said or None, "measure": name} | flat({"A": means[0], "B": means[1]})
+            records.append(record | flat({"difference": gap}) | {"n": gap.n if gap else 0, "reason": why or None})
+            shown = [*map(number, means), number(gap, "+.4f") if gap else ABSENT, str(gap.n if gap else 0)]
+            if not several or name == "accuracy":
+                cells.append([said if several else name, *shown])
+        if why:
+            remarks.append(f"{where}no paired differences: {why}")
+    heads = ["row" if several else "measure", "A ± ci95", "B ± ci95", "A less B ± ci95", "n"]
+    columns = [Column(head, numeric=index > 0) for index, head in enumerate(heads)]
+    meaning = "eps is the guarantee, of one repeat."
+    note = f"{'Accuracy. ' * several}Differences repeat by repeat at the same splits. {_NOT_PRIVATE} {T_NOTE}."
+    return Table(columns, cells, records, f"{note} {meaning}", remarks, meaning)
+
+
+def _names(*rows: MeasuredRow) -> Iterable[str]:
+    """Measures of rows, accuracy first; the time they took last."""
+    names = dict.fromkeys(name for row in rows for name in row.measures)
+    return sorted(names, key=lambda name: (name == "seconds", name != "accuracy"))
