@@ -21,8 +21,10 @@ DEFAULT_TABLES = "mushroom,a9a,adult,digits,synthetic"
 _TARGET = "target"  # the column of the class, unless `:target=` names another
 _PLAIN = re.compile(r"[\w./+-]+")  # values that Hydra reads unquoted
 _OWN = ("csv", "jsonl", "libsvm", "npz", "parquet")
-_COMMON = ("eps", "repeats", "seed", "mechanism", "compute", "cache", "release", "ledger", "purpose")
-_COMMON += ("name", "tags")
+_COMMON = (
+    *("eps", "repeats", "seed", "mechanism"),
+    *("compute", "cache", "release", "ledger", "purpose", "name", "tags"),
+)
 _ACCEPTED = (
     "names of data sets, NAME where PATE_DATA or ./data holds NAME.csv, or files, each with its options after"
     " colons: FILE.csv:target=COLUMN"

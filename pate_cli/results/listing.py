@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import DataError, one_line
 from pate_cli.results.record import RunRecord
@@ -16,6 +16,9 @@ from pate_cli.results.repeats import REPEATS, read_repeats
 from pate_cli.results.settings import dataset_name
 from pate_cli.results.store import RECORD_NAME, find_files, read_record
 from pate_cli.results.tables import ABSENT, Column, Table, number
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["KINDS", "Entry", "entries", "find", "listing"]
 
@@ -81,9 +84,12 @@ def listing(found: Sequence[Entry]) -> Table:
     columns += [Column("eps", detail=True), Column("status", numeric=False)]
     columns += [Column("repeats"), Column("accuracy"), Column("id", numeric=False)]
     cells = [
-        [f"{entry.started.astimezone():%Y-%m-%d %H:%M}", entry.kind, entry.what, _span(entry.eps, "g")]
-        + [entry.status, str(entry.done) if entry.asked is None else f"{entry.done}/{entry.asked}"]
-        + [_span(entry.accuracies, ".4f"), entry.id]
+        [
+            *(f"{entry.started.astimezone():%Y-%m-%d %H:%M}", entry.kind, entry.what),
+            *(_span(entry.eps, "g"), entry.status),
+            str(entry.done) if entry.asked is None else f"{entry.done}/{entry.asked}",
+            *(_span(entry.accuracies, ".4f"), entry.id),
+        ]
         for entry in found
     ]
     records: list[dict[str, Any]] = [
@@ -159,7 +165,9 @@ def _sweep(place: Path, jobs: Sequence[Entry]) -> Entry:
         "sweep",
         min(job.started for job in jobs),
         min((job.status for job in jobs), key=_WORST.index),
-        *(_distinct(getattr(job, name) for job in jobs) for name in ("datasets", "methods", "eps")),
+        _distinct(job.datasets for job in jobs),
+        _distinct(job.methods for job in jobs),
+        _distinct(job.eps for job in jobs),
         name=", ".join(_distinct([job.name] if job.name else [] for job in jobs)),
         tags=_distinct(job.tags for job in jobs),
         done=sum(job.done for job in jobs),
@@ -176,7 +184,6 @@ def _comparison(path: Path) -> Entry:
     datasets = [str(name) for name in repeats["dataset"].unique()]
     kind = "recipe" if "name" in repeats else "frontier" if len(datasets) == 1 else "leaderboard"
     status = "ok" if (path.parent / "report.html").is_file() else "unfinished"
-    text = lambda column: next((str(v) for v in repeats.get(column, []) if v), "")  # noqa: E731
     return Entry(
         path.parent,
         kind,
@@ -185,11 +192,15 @@ def _comparison(path: Path) -> Entry:
         datasets,
         [str(name) for name in private["method"].unique()],
         [float(eps) for eps in private["eps"].dropna().unique()],
-        name=text("run_name"),
-        tags=text("tags").split(),
+        name=_first(repeats, "run_name"),
+        tags=_first(repeats, "tags").split(),
         done=int((repeats["status"] == "ok").sum()),
         accuracies=[float(mean) for mean in means],
     )
+
+
+def _first(repeats: pd.DataFrame, column: str) -> str:
+    return next((str(value) for value in repeats.get(column, ()) if value), "")
 
 
 def _distinct(lists: Iterable[Sequence[Any]]) -> list[Any]:

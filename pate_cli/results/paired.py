@@ -58,12 +58,14 @@ def paired(repeats: pd.DataFrame, method: str) -> Table:
         gap = paired_difference(row, base, "accuracy") if base else None
         if why and why not in remarks:
             remarks.append(why)
-        names = [str(row["dataset"]), str(row["method"]), *(str(row[name] or ABSENT) for name in extras)]
+        texts = [str(row["dataset"]), str(row["method"]), *(str(row[name] or ABSENT) for name in extras)]
         shown = number(gap, "+.4f") if gap else ABSENT
-        n = str(gap.n if gap else 0)
-        cells.append([*names, number(row["eps"], "g"), number(row.over("accuracy")), shown, n])
-        record = {"dataset": row["dataset"], "mechanism": row["method"]} | {n: row[n] for n in extras}
-        record |= {"eps": row["eps"], "of": method, "n": gap.n if gap else 0}
+        n = gap.n if gap else 0
+        cells.append([*texts, number(row["eps"], "g"), number(row.over("accuracy")), shown, str(n)])
+        record = {"dataset": row["dataset"], "mechanism": row["method"]} | {
+            name: row[name] for name in extras
+        }
+        record |= {"eps": row["eps"], "of": method, "n": n}
         records.append(record | flat({"accuracy": row.over("accuracy"), "difference": gap}))
     meaning = "eps is the guarantee, of one repeat."
     note = f"{meaning} Differences repeat by repeat at the same splits: above 0, better than {method}. "
@@ -142,7 +144,9 @@ def _pairs(
     pairs = [(said(row), row, others[key(row)]) for row in first if key(row) in others]
     done = {key(row) for _, row, _ in pairs}
     alone = {"A": first, "B": second}
-    remarks = [f"only in {name}: {said(row)}" for name, rows in alone.items() for row in rows if key(row) not in done]
+    remarks = [
+        f"only in {name}: {said(row)}" for name, rows in alone.items() for row in rows if key(row) not in done
+    ]
     return pairs, remarks
 
 
@@ -160,7 +164,9 @@ def _measures(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], remarks: li
             means = [each.over(name) for each in (row, other)]
             gap = None if why else paired_difference(row, other, name)
             record = {"row": said or None, "measure": name} | flat({"A": means[0], "B": means[1]})
-            records.append(record | flat({"difference": gap}) | {"n": gap.n if gap else 0, "reason": why or None})
+            records.append(
+                record | flat({"difference": gap}) | {"n": gap.n if gap else 0, "reason": why or None}
+            )
             shown = [*map(number, means), number(gap, "+.4f") if gap else ABSENT, str(gap.n if gap else 0)]
             if not several or name == "accuracy":
                 cells.append([said if several else name, *shown])
@@ -169,7 +175,9 @@ def _measures(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], remarks: li
     heads = ["row" if several else "measure", "A ± ci95", "B ± ci95", "A less B ± ci95", "n"]
     columns = [Column(head, numeric=index > 0) for index, head in enumerate(heads)]
     meaning = "eps is the guarantee, of one repeat."
-    note = f"{'Accuracy. ' * several}Differences repeat by repeat at the same splits. {_NOT_PRIVATE} {T_NOTE}."
+    note = (
+        f"{'Accuracy. ' * several}Differences repeat by repeat at the same splits. {_NOT_PRIVATE} {T_NOTE}."
+    )
     return Table(columns, cells, records, f"{note} {meaning}", remarks, meaning)
 
 

@@ -40,7 +40,18 @@ REPEATS = "repeats.csv"
 MEASURES = ("n_asked", "n_answered", "eps_ex_post", "accuracy", "seconds")
 """Measures that every repeat has, in the order of the file; diagnostics follow."""
 
-_TEXTS = ("guarantee", "run_name", "tags", "splits", "row", "checksum", "status", "reason", "note", "directory")
+_TEXTS = (
+    "guarantee",
+    "run_name",
+    "tags",
+    "splits",
+    "row",
+    "checksum",
+    "status",
+    "reason",
+    "note",
+    "directory",
+)
 _END = ("row", "checksum", "repeat", "status", "reason")
 _PAUSE = 1.0  # least seconds between two writings of a file that grows
 

@@ -105,8 +105,9 @@ class Table:
         return [(name, len(list(run))) for name, run in groupby(self.columns, lambda column: column.group)]
 
     def show(self, console: Console | None = None, *, quiet: bool = False) -> None:
-        """Print it to a console (default: stdout), within its width; `quiet` without remarks, and without the note but for the
-        meaning of eps.
+        """Print it to a console (default: stdout), within its width.
+
+        `quiet` prints of note and remarks the meaning of eps alone.
         """
         _show(self, console or out(), quiet=quiet)
 

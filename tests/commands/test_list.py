@@ -9,20 +9,36 @@ import pytest
 from pate_cli import cli, terminal
 from pate_cli.results import read_record
 
-SMALL = ["features=none", "student=logistic", "dataset.n_records=1000", "split.public=40", "teacher.size=40", "compute.workers=1", "repeats=3"]
+SMALL = [
+    "features=none",
+    "student=logistic",
+    "dataset.n_records=1000",
+    "split.public=40",
+    "teacher.size=40",
+    "compute.workers=1",
+    "repeats=3",
+]
+FRONTIER = ["--repeats", "2", "--eps", "8", "--methods", "gaussian"]
 COMMANDS = [
     ["run", *SMALL, "eps=4", "name=first", "tags=[trial,a]", "hydra.run.dir=outputs/x"],
     ["run", *SMALL, "eps=4", "teacher=tree", "name=second", "tags=[trial]"],
     ["run", *SMALL, "eps=4", "seed=1", "hydra.run.dir=outputs/seed1"],
-    ["run", "-m", *SMALL, "mechanism=gaussian,svt", "eps=0.05,8", "tags=[swept]", "hydra.sweep.dir=outputs/s"],
-    ["frontier", *SMALL[:-1], "--repeats", "2", "--eps", "8", "--methods", "gaussian", "tags=[a]"]
-    + ["--output", "outputs/f"],
+    [
+        "run",
+        "-m",
+        *SMALL,
+        "mechanism=gaussian,svt",
+        "eps=0.05,8",
+        "tags=[swept]",
+        "hydra.sweep.dir=outputs/s",
+    ],
+    ["frontier", *SMALL[:-1], *FRONTIER, "tags=[a]", "--output", "outputs/f"],
 ]
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A directory with two runs that differ in their teachers, one of another seed, a sweep and a frontier."""
+    """A directory with two runs that differ in their teachers, of another seed, a sweep and a frontier."""
     place = tmp_path_factory.mktemp("listed")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
@@ -57,7 +73,8 @@ def test_everything_newest_first(shown):
     assert [line["kind"] for line in lines] == ["frontier", "sweep", "run", "run", "run"]
     assert [line["name"] for line in lines] == [None, None, None, "second", "first"]
     assert [(line["repeats_done"], line["repeats_asked"]) for line in lines[1:3]] == [(9, 12), (3, 3)]
-    assert lines[1]["eps_least"] == 0.05 and lines[1]["accuracy_least"] < lines[1]["accuracy_largest"]
+    assert lines[1]["eps_least"] == 0.05
+    assert lines[1]["accuracy_least"] < lines[1]["accuracy_largest"]
     table = shown("list").splitlines()
     assert max(map(len, table)) <= 80
     assert any("first [trial a]" in line and "3/3" in line for line in table)
