@@ -368,7 +368,8 @@ def split_of(run: Prepared, streams: Streams, door: Door | None = None) -> Split
     given |= run.config.split.shares
     make = datasets.split if run.config.release else datasets.cached_split
     split = make(run.dataset, rng=streams.split, **given)
-    return with_features(split, run.setting, run.plan, run.config.features.directions, streams.features)
+    most, cached = run.config.features.directions, not run.config.release
+    return with_features(split, run.setting, run.plan, most, streams.features, cached=cached)
 
 
 def _student_fit(run: Prepared, split: Split, streams: Streams) -> Callable[[Answers], Any]:

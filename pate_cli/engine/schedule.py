@@ -4,9 +4,10 @@ A run is one row, a sweep a row for each job, a frontier one for each method and
 task is one repeat of the rows that share their teachers: votes once, then each row.
 
 Where the work is done: for two seconds in this process, then in one process a core; with `compute.workers`,
-on a Dask cluster, or with learners of other packages, all of it in those workers. Tasks are spread, or
-the teachers of each where tasks are fewer than workers. The numbers do not depend on it: each repeat has its
-own random streams, and each teacher its own part and seed, wherever it is trained.
+on a Dask cluster, or with learners of other packages, all of it in those workers. What is done at a time is
+a task, or some teachers of one: of the first, so that two seconds do not become minutes, and of each where
+tasks are fewer than workers. The numbers do not depend on it: each repeat has its own random streams, and
+each teacher its own part and seed, wherever it is trained.
 
 A repeat is kept the moment it is done (on a cluster, whose workers may have other disks, the moment it
 comes back), so a killed command goes on where it was. A failure is never kept.
@@ -15,14 +16,16 @@ comes back), so a killed command goes on where it was. A failure is never kept.
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 import traceback
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -209,10 +212,6 @@ def _found(row: Row, repeat: int, store: RepeatStore, *, student: bool) -> Done 
     return Done(row.name, finished[0], student=finished[1])
 
 
-class _Late(BaseException):
-    """Ends the work in this process: the rest is for the workers."""
-
-
 class _Work:
     """Does the tasks of one command, and keeps their results."""
 
@@ -223,6 +222,9 @@ class _Work:
         self._found, self._total = found, total
         self._done = found
         self._told = self._most = 0.0
+        self._cut: dict[_Task, int] = {}  # number of parts that the teachers of a task are cut into
+        self._parts: dict[_Task, list[Any]] = {}  # votes of those that are trained
+        self._began = time.perf_counter()
 
     def do(self, tasks: Sequence[_Task]) -> Generator[Done, None, None]:
         """Do all tasks where `compute` says."""
@@ -230,72 +232,69 @@ class _Work:
         compute = next(iter(self._shared.rows.values())).config.compute
         with open_workers(compute) as workers:
             ours = not any(row.foreign for row in self._shared.rows.values())  # else they may end a process
-            if workers.here and (workers.count == 1 or (ours and compute.workers is None)):
-                yield from self._here(left, alone=workers.count == 1)
-            if left:
-                yield from self._spread(left, workers)
+            alone = workers.here and workers.count == 1
+            begin = workers.here and not alone and ours and compute.workers is None
+            items = deque[_Task]()
+            for task in left:
+                few = len(left) < workers.count or (begin and task is left[0])
+                items.extend([task] if alone or not few else self._cut_up(task, workers.count, len(left)))
+            if alone or begin:
+                yield from self._here(items, math.inf if alone else _START)
+            if items:
+                yield from self._spread(items, workers)
 
-    def _here(self, left: list[_Task], *, alone: bool) -> Generator[Done, None, None]:
-        """Do tasks in this process, taking them off `left`; unless it is `alone`, for two seconds.
+    def _cut_up(self, task: _Task, n_workers: int, n_tasks: int) -> list[_Task]:
+        """Cut the teachers of a task into parts, where they vote and are not known."""
+        run = self._shared.voting(task)
+        if run is None or task.votes is not None:
+            return [task]
+        cuts = _cuts(run.n_teachers, -(-_CUTS * n_workers // min(n_tasks, n_workers)))
+        self._cut[task], self._parts[task] = len(cuts), []
+        return [replace(task, teachers=cut) for cut in cuts]
 
-        The time counts from a first teacher or task on, as that one imports things. A task that is late
-        before its votes are counted is left to the workers as a whole.
-        """
-        deadline: float | None = None
-        begun = False  # whether a row of the task is finished: it would be done twice
+    def _here(self, items: deque[_Task], seconds: float) -> Generator[Done, None, None]:
+        """Do items in this process, taking them off, until so many seconds after the first, which imports."""
+        deadline = math.inf
+        while items and time.perf_counter() < deadline:
+            item = items.popleft()
+            share = 1 / self._cut.get(replace(item, teachers=None), 1)
+            with watched(partial(self._ticked, self._half_done(), share)), single_threaded():
+                if item.teachers is None:
+                    yield from self._received(item, _do_task(self._shared, item))
+                else:
+                    yield from self._joined(item, partial(_work, self._shared, item))
+            deadline = min(deadline, time.perf_counter() + seconds)
 
-        def check_time() -> None:
-            nonlocal deadline
-            now = time.perf_counter()
-            deadline = deadline or now + _START
-            if now > deadline and not alone and not begun:
-                raise _Late
-
-        def trained(done: int, of: int) -> None:
-            self._ticked(done, of)
-            check_time()
-
-        with contextlib.suppress(_Late):
-            while left:
-                with watched(trained), single_threaded():
-                    for done in self._received(left[0], _do_task(self._shared, left[0])):
-                        begun = True
-                        yield done
-                left.pop(0)
-                begun = False
-                check_time()
-
-    def _spread(self, left: Sequence[_Task], workers: Workers) -> Generator[Done, None, None]:
-        """Spread tasks over workers, or the teachers of each where tasks are fewer."""
-        started, items = time.perf_counter(), list[_Task]()
+    def _spread(self, items: Iterable[_Task], workers: Workers) -> Generator[Done, None, None]:
+        """Spread items over workers."""
         shared = replace(self._shared, store=self._store) if workers.here else self._shared
-        parts: dict[_Task, list[Any]] = {}  # votes of some of the teachers of a task
-        cuts: dict[_Task, list[range]] = {}
-        for task in left:
-            run = self._shared.voting(task)
-            if run and task.votes is None and len(left) < workers.count:
-                cuts[task] = _cuts(run.n_teachers, -(-_CUTS * workers.count // len(left)))
-                parts[task] = []
-            items += [replace(task, teachers=cut) for cut in cuts[task]] if task in cuts else [task]
         for item, attempt in workers.spread(_work, shared, items):
-            task, whole = replace(item, teachers=None), item.teachers is None
-            try:
-                result: Any = attempt.open()
-            except Exception as error:
-                if whole and not isinstance(error, ChildProcessError):
-                    raise
-                if whole or parts.pop(task, None) is not None:
-                    yield from self._received(task, _failures(self._shared, task, error))
+            if item.teachers is not None:
+                yield from self._joined(item, attempt.open)
                 continue
-            if whole:
-                yield from self._received(task, result, written=workers.here)
-            elif task in parts:  # none of them has failed
-                parts[task].append(result)
-                self._tell(sum(len(votes) / len(cuts[other]) for other, votes in parts.items()))
-                if len(parts[task]) == len(cuts[task]):
-                    with single_threaded():
-                        results = _do_task(self._shared, task, parts.pop(task), started)
-                        yield from self._received(task, results)
+            try:
+                result = attempt.open()
+            except ChildProcessError as error:
+                yield from self._received(item, _failures(self._shared, item, error))
+            else:
+                yield from self._received(item, cast("list[Done]", result), written=workers.here)
+
+    def _joined(self, item: _Task, votes: Callable[[], Any]) -> Iterator[Done]:
+        """Take the votes of some teachers; with the last of a task do its rows."""
+        task = replace(item, teachers=None)
+        if task not in self._parts:  # another part has failed
+            return
+        try:
+            self._parts[task].append(votes())
+        except Exception as error:
+            del self._parts[task]
+            yield from self._received(task, _failures(self._shared, task, error))
+            return
+        self._tell(self._half_done())
+        if len(self._parts[task]) == self._cut[task]:
+            with single_threaded():
+                parts = self._parts.pop(task)
+                yield from self._received(task, _do_task(self._shared, task, parts, self._began))
 
     def _received(self, task: _Task, results: Iterable[Done], *, written: bool = False) -> Iterator[Done]:
         """Write results that are not on disk yet, and count them."""
@@ -315,14 +314,18 @@ class _Work:
         run = self._shared.voting(task)
         return replace(task, votes=self._votes.read(run, task.repeat)) if run and run.config.cache else task
 
-    def _ticked(self, done: int, of: int) -> None:
+    def _half_done(self) -> float:
+        """Tasks that are done in part, as a number of tasks."""
+        return sum(len(votes) / self._cut[task] for task, votes in self._parts.items())
+
+    def _ticked(self, before: float, share: float, done: int, of: int) -> None:
         """Progress callback, one call per trained teacher; there may be thousands a second."""
         if (now := time.perf_counter()) - self._told > _TICK:
             self._told = now
-            self._tell(done / of)
+            self._tell(before + share * done / of)
 
     def _tell(self, more: float) -> None:
-        self._most = max(self._most, self._done + more)  # a task that was late is begun again
+        self._most = max(self._most, self._done + more)  # it never goes back
         self._advance(self._most, self._found, self._total)
 
 
@@ -344,11 +347,7 @@ def _work(shared: _Shared, task: _Task) -> list[Done] | pipeline.PartVotes:
 def _do_task(
     shared: _Shared, task: _Task, parts: Sequence[pipeline.PartVotes] = (), started: float | None = None
 ) -> Iterator[Done]:
-    """Do the rows of one task.
-
-    `parts` are the votes of all teachers, where they are trained already; `started` is then when that began,
-    by `time.perf_counter`.
-    """
+    """Do the rows of one task; `parts` are the votes of all teachers, trained from `started` on."""
     started = time.perf_counter() if started is None else started
     run, trained = shared.voting(task), None
     try:

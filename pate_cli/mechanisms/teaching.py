@@ -98,23 +98,40 @@ def in_codes(learner: Any, key: str, classes: Sequence[str]) -> Any:
     return replace(learner, estimator=estimator, params=params)
 
 
+_last: tuple[Split, Hashable, Split] | None = None
+
+
 def with_features(
-    split: Split, setting: Setting, plan: Mechanism, most: int | None, rng: np.random.Generator
+    split: Split,
+    setting: Setting,
+    plan: Mechanism,
+    most: int | None,
+    rng: np.random.Generator,
+    *,
+    cached: bool,
 ) -> Split:
     """Give a split the map that its public points make, where teachers or students see features.
 
     There are at most so many features; by default as many as a teacher has records, from which it cannot
     learn about more, or as the kernel has where teachers see their own columns or the mechanism takes all.
+    With `cached` the last map is kept for the next who needs the same, in rows and parts of one repeat.
     """
+    global _last
     s = setting
     if not ((s.teacher_mapped and plan.n_teachers) or s.student_mapped):
         return split
     limited = s.teacher_mapped and not plan.all_directions
     most = min(most or (s.n_private // s.n_teachers if limited else MOST_DIRECTIONS), MOST_DIRECTIONS)
+    key = (s.features, most)
+    if cached and _last is not None and _last[0] is split and _last[1] == key:
+        return _last[2]
+    _last = None  # not two of them in memory
     made = features.fit(s.features, split.public.X, rng, most)
-    return replace(
-        split, **{name: getattr(split, name).with_features(made) for name in ("private", "public", "test")}
-    )
+    parts = {name: getattr(split, name).with_features(made) for name in ("private", "public", "test")}
+    mapped = replace(split, **parts)
+    if cached:
+        _last = (split, key, mapped)
+    return mapped
 
 
 def sees_features(learner: Any, mapped: str, n_classes: int) -> bool:
