@@ -139,8 +139,8 @@ def check_directory(path: Path, key: str = "--output", *, parents: bool = False)
 def only_writer(directory: Path, key: str = "--output") -> Iterator[list[Path]]:
     """Make a directory, and keep other commands from writing there; InputError if one does already.
 
-    Gives the directories that were made. The system releases the lock of a process that ends, however it
-    does; a file system that has no locks is taken at its word.
+    Gives the directories that were made, which are removed if they stay empty. The system releases the lock
+    of a process that ends, however it does; a file system that has no locks is taken at its word.
     """
     import fcntl
 
@@ -159,6 +159,9 @@ def only_writer(directory: Path, key: str = "--output") -> Iterator[list[Path]]:
         yield new
     finally:
         os.close(lock)
+        for path in new:
+            with contextlib.suppress(OSError):  # not empty, or gone
+                path.rmdir()
 
 
 @contextlib.contextmanager

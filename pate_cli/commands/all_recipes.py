@@ -14,6 +14,7 @@ from pate_cli.config import recipes
 from pate_cli.engine.plan import missing_data
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.results.page import Findings, checked_directory, write
+from pate_cli.terminal import only_writer
 
 __all__ = ["NAME", "Choice", "read_typed", "run_all"]
 
@@ -95,10 +96,11 @@ def _outcome(
             raise DataError(missing)  # as a row of such data says it, without trying a download
         started = time.monotonic()
         checked_directory(None, place)
-        findings = reproduce(recipe, given, quick=quick, force=force, directory=place)
-        write(place, findings)
-        outcome = RecipeOutcome.of(findings)
-        save(place, outcome, key)
+        with only_writer(place):
+            findings = reproduce(recipe, given, quick=quick, force=force, directory=place)
+            write(place, findings)
+            outcome = RecipeOutcome.of(findings)
+            save(place, outcome, key)
     except Exception as error:  # a fault of one recipe must not cost the others
         refused = "refused" if isinstance(error, InputError) else "failed"
         status = "missing" if isinstance(error, DataError) else refused

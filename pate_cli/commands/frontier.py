@@ -11,7 +11,7 @@ from pate_cli.commands.comparison_report import frontier
 from pate_cli.commands.methods import budgets
 from pate_cli.results.boards import LIMIT
 from pate_cli.results.page import publish
-from pate_cli.terminal import err
+from pate_cli.terminal import err, only_writer
 
 __all__ = ["main"]
 
@@ -25,9 +25,10 @@ def main(argv: list[str]) -> int:
     names = [Path(path).name.partition(".")[0], target] if isinstance(path, str) else [of.name]
     directory = output_directory(options, "frontier", filter(None, names), [plan], limit=options.limit)
     name = Path(path).name if isinstance(path, str) else of.name
-    repeats = measured({name: plan}, options, directory, "frontier")
-    findings = frontier(repeats, plan, ["pate", "frontier", *argv])
-    code = publish(findings, directory, [f"- {statement}" for statement in findings.statements])
+    with only_writer(directory):
+        repeats = measured({name: plan}, options, directory, "frontier")
+        findings = frontier(repeats, plan, ["pate", "frontier", *argv])
+        code = publish(findings, directory, [f"- {statement}" for statement in findings.statements])
     if len(budgets(options.eps)) > 1:
         hint = f"draw it: pate plot {shlex.quote(str(directory))}"
         err().print(hint, style="dim", markup=False, soft_wrap=True)

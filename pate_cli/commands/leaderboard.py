@@ -12,6 +12,7 @@ from pate_cli.config.command_line import refuse_unused
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.results.boards import METRICS
 from pate_cli.results.page import publish
+from pate_cli.terminal import only_writer
 
 __all__ = ["main"]
 
@@ -38,11 +39,12 @@ def main(argv: list[str]) -> int:
     every = [spec.name for spec in specs]
     directory = output_directory(options, "leaderboard", names, plans, tables=every, metric=options.metric)
     by_name = {spec.name: plan for spec, plan in zip(present, plans, strict=True)}
-    repeats = measured(by_name, options, directory)
     absent = [(spec.name, spec.missing) for spec in missing]
-    findings = leaderboard(repeats, METRICS[options.metric], by_name, absent, ["pate", "leaderboard", *argv])
-    lines = [f"- {statement}" for statement in findings.statements]
-    return publish(findings, directory, lines, [f"{name}: missing: {why}" for name, why in absent])
+    remarks, command = [f"{name}: missing: {why}" for name, why in absent], ["pate", "leaderboard", *argv]
+    with only_writer(directory):
+        repeats = measured(by_name, options, directory)
+        findings = leaderboard(repeats, METRICS[options.metric], by_name, absent, command)
+        return publish(findings, directory, [f"- {line}" for line in findings.statements], remarks)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -12,7 +12,7 @@ from pate_cli.config import recipes
 from pate_cli.config.composition import own_configs
 from pate_cli.errors import InputError
 from pate_cli.results.page import checked_directory, publish
-from pate_cli.terminal import err, out
+from pate_cli.terminal import err, only_writer, out
 
 __all__ = ["main"]
 
@@ -36,12 +36,13 @@ def main(argv: list[str]) -> int:
     directory = checked_directory(options.output, _OUTPUT / (recipe.name + "-quick" * options.quick))
     quick, force = options.quick, options.force
     config_dir = own_configs(options.config_dir)
-    findings = reproduce(
-        recipe, options.overrides, quick=quick, force=force, directory=directory, config_dir=config_dir
-    )
-    code = publish(findings, directory, [f"- {note}" for note in findings.notes])
-    if config_dir is None:  # results with the user's own options are not for the page of all recipes
-        save(directory, RecipeOutcome.of(findings), key_of(recipe, options.overrides, quick=quick))
+    with only_writer(directory):
+        findings = reproduce(
+            recipe, options.overrides, quick=quick, force=force, directory=directory, config_dir=config_dir
+        )
+        code = publish(findings, directory, [f"- {note}" for note in findings.notes])
+        if config_dir is None:  # results with the user's own options are not for the page of all recipes
+            save(directory, RecipeOutcome.of(findings), key_of(recipe, options.overrides, quick=quick))
     return code
 
 

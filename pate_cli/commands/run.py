@@ -10,7 +10,7 @@ import functools
 import hashlib
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from pate_cli.engine.run_dir import execute, show_table
 from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.release.release import release
 from pate_cli.results import read_record
+from pate_cli.results.repeats import REPEATS
 from pate_cli.results.settings import row_hash
 from pate_cli.results.store import RECORD_NAME
 
@@ -69,6 +70,8 @@ def start(
     if releases and target.exists() and any(target.iterdir()):
         raise ConfigError(key, str(target), "a new or an empty directory for a release")
     places = [target / str(number) for number in range(len(jobs))] if line.multirun else [target]
+    if not line.sweeper:
+        _check_mixed(target, places, key)
     for place, job in zip(places, jobs, strict=True):
         _check_replaced(place, job, key, force=line.force)
     plain = composer.is_plain(lists[0])
@@ -159,6 +162,16 @@ def _default_target(line: command_line.CommandLine, jobs: Sequence[Row]) -> Path
     return target
 
 
+def _check_mixed(target: Path, places: Sequence[Path], key: str) -> None:
+    """Refuse (InputError) a directory with results of another command, which these would stand beside."""
+    records = [target / RECORD_NAME, *target.glob(f"[0-9]*/{RECORD_NAME}")]
+    others = [path for path in records if path.parent not in places and path.is_file()]
+    if others or (target in places and (target / REPEATS).is_file() and not records[0].is_file()):
+        which = others[0] if others else target / REPEATS
+        named = which.relative_to(target)
+        raise InputError(f"{key} {target}: has {named} of another command; give another directory")
+
+
 def _check_replaced(place: Path, job: Row, key: str, *, force: bool) -> None:
     """Refuse (InputError) to replace a release; without `force`, name a run of another configuration."""
     try:
@@ -176,15 +189,11 @@ def _check_replaced(place: Path, job: Row, key: str, *, force: bool) -> None:
 def _no_trace_if_refused(target: Path, new: Sequence[Path], *, release: bool) -> Iterator[None]:
     """Remove the files of a run refused before its first repeat was done, where its directory is `new`.
 
-    Of a release only empty directories: it removes its own files, unless it is charged.
+    A release removes its own files, unless it is charged.
     """
     try:
         yield
     except InputError:
-        if new and not list(target.rglob("repeats.csv")):
-            if not release:
-                shutil.rmtree(target, ignore_errors=True)
-            for path in new:
-                with suppress(OSError):  # not empty, or gone
-                    path.rmdir()
+        if new and not release and not list(target.rglob("repeats.csv")):
+            shutil.rmtree(target, ignore_errors=True)
         raise

@@ -143,7 +143,7 @@ class _RunDirectory:
 
     def start(self, *, record: bool = True) -> None:
         """Remove the files of an earlier run; write that this one goes on, unless it ends soon."""
-        for name in ("result.json", "repeats.csv", "student.skops"):
+        for name in ("repeats.csv", "student.skops", "result.json"):
             (self._directory / name).unlink(missing_ok=True)
         if record:
             self._write_record("running", _UNFINISHED)

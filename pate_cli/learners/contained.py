@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 __all__ = ["contained"]
 
@@ -13,11 +15,19 @@ __all__ = ["contained"]
 def contained() -> Iterator[None]:
     """Raise RuntimeError for what would end the process, as `sys.exit`; restore the working directory.
 
-    `os._exit` and a crash of compiled code end the process even so (docs/running.md).
+    A crash of compiled code ends the process even so (docs/running.md).
     """
     here = None
     with suppress(OSError):  # it may have been removed
         here = os.getcwd()
+    end, ours = os._exit, (os.getpid(), threading.get_ident())
+
+    def refuse(status: int) -> NoReturn:
+        if (os.getpid(), threading.get_ident()) == ours:
+            raise SystemExit(f"os._exit({status})")
+        end(status)  # of a process that the code has forked, or of another thread
+
+    os._exit = refuse
     try:
         yield
     except BaseException as error:
@@ -25,6 +35,7 @@ def contained() -> Iterator[None]:
             raise
         raise RuntimeError(f"{type(error).__name__}: {error}") from error  # panics of Rust, too
     finally:
+        os._exit = end
         if here is not None:
             with suppress(OSError):
                 os.chdir(here)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pate_cli.config.recipes import Recipe
 from pate_cli.errors import InputError
+from pate_cli.results.store import RECORD_NAME
 from pate_cli.results.tables import Column, Table
 from pate_cli.results.verdicts import Verdict
 from pate_cli.terminal import check_directory, err, out, write_file
@@ -100,6 +101,8 @@ def checked_directory(given: Path | None, default: Path) -> Path:
     """
     directory = given or default
     check_directory(directory, parents=given is None)
+    if (directory / RECORD_NAME).is_file():
+        raise InputError(f"--output {directory}: has the files of a run; give another directory")
     for path in _earlier(directory):
         if path.is_dir():
             raise InputError(f"--output {directory}: {path.name} in it is a directory; give another place")

@@ -11,31 +11,36 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from processes import ENV, PATE, finish, start, until
 
 from pate_cli.cli import main
 from pate_cli.engine import rows
 from pate_cli.engine.store import PLACE
-from pate_cli.results import read_record
+from pate_cli.results import read_record, read_repeats
 from pate_cli.terminal import only_writer
 
 SMALL = ["dataset.n_records=1000", "split.public=50"]
 ALONE = [*SMALL, "compute.workers=1", "hydra.run.dir=out"]
 LEARNERS = """
-import os, shutil, sys
+import os, shutil, signal, sys
 from pathlib import Path
 from sklearn.linear_model import LogisticRegression
 
 class Learner(LogisticRegression):
     def fit(self, X, y, *more):
-        if len(X) != 40:  # as many as are generated to try it out
+        if X.min() < 0:  # those that it is tried out on are not
             self.act()
         return super().fit(X, y, *more)
 
 class Exits(Learner):
     def act(self):
         os._exit(0)
+
+class Dies(Learner):
+    def act(self):
+        os.kill(os.getpid(), signal.SIGKILL)
 
 class Leaves(Learner):
     def act(self):
@@ -96,19 +101,49 @@ def test_a_learner_that_never_returns_and_a_terminal_that_closes(tmp_path, numbe
 
 
 @pytest.mark.parametrize(
-    ("key", "how"), [("teacher", "Leaves"), ("teacher", "LeavesEarly"), ("student", "Leaves")]
+    ("key", "how", "said"),
+    [
+        ("teacher", "Leaves", "0"),
+        ("teacher", "LeavesEarly", "0"),
+        ("student", "Leaves", "0"),
+        ("teacher", "Exits", "os._exit(0)"),
+        ("student", "Exits", "os._exit(0)"),
+    ],
 )
-def test_a_learner_that_calls_exit(key, how, capsys):
+def test_a_learner_that_calls_exit(key, how, said, capsys):
     assert main(["run", f"{key}.estimator=ending.{how}", *ALONE]) == 2
     err = capsys.readouterr().err
     assert err.startswith(f"pate: {key}.estimator: got ")
-    assert "(SystemExit: 0)" in err
+    assert f"(SystemExit: {said})" in err
     assert err.count("\n") == 1
     assert not Path("out").exists()
 
 
-def test_a_learner_that_ends_the_process_without_a_word_ends_a_worker(tmp_path):
-    exits = ["run", "teacher.estimator=ending.Exits", *SMALL, "hydra.run.dir=out"]
+def test_a_release_is_made_though_every_teacher_ends_the_process(monkeypatch, capsys):
+    monkeypatch.setenv("PATE_LEDGER", "ledger")
+    data = ["dataset=npz", "dataset.path=records.npz"]
+    np.savez("records.npz", X=np.random.default_rng(0).normal(size=(400, 3)), y=np.arange(400) % 2)
+    assert main(["ledger", "init", *data, "--eps", "8", "--delta", ".01"]) == 0
+    argv = ["split.public=20", "split.public_from_private=true", "teacher.count=12", "release=true"]
+    assert main(["run", *data, *argv, "teacher.estimator=ending.Exits", "hydra.run.dir=out"]) == 0
+    assert Path("out/answers.csv").is_file()
+    assert "exit" not in "".join(capsys.readouterr())
+
+
+def test_a_process_that_a_learner_forks_may_end():
+    forks = """if True:
+        import os
+        from pate_cli.learners import contained
+        with contained():
+            child = os.fork() or os._exit(3)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    done = subprocess.run([sys.executable, "-c", forks], env=ENV, capture_output=True, text=True)
+    assert done.stdout == "3\n"
+
+
+def test_a_learner_that_ends_the_process_without_a_word_ends_a_worker():
+    exits = ["run", "teacher.estimator=ending.Dies", *SMALL, "hydra.run.dir=out"]
     env = ENV | {"LOKY_MAX_CPU_COUNT": "2"}  # what there are by default
     done = subprocess.run([*PATE, *exits], env=env, capture_output=True, text=True)
     assert done.returncode == 1
@@ -118,7 +153,7 @@ def test_a_learner_that_ends_the_process_without_a_word_ends_a_worker(tmp_path):
 
 def test_a_run_whose_process_is_gone_was_killed(capsys):
     """In this process a learner can end the command: who reads the directory is told."""
-    subprocess.run([*PATE, "run", "teacher.estimator=ending.Exits", *ALONE], env=ENV)
+    subprocess.run([*PATE, "run", "teacher.estimator=ending.Dies", *ALONE], env=ENV)
     assert outcome()[0] == "running"
     assert read_record("out/result.json").status == "killed"
     assert main(["table", "out"]) == 0
@@ -167,8 +202,10 @@ def test_two_commands_in_one_directory(tmp_path, capsys):
     with only_writer(tmp_path / "out"):
         assert main(["run", *ALONE]) == 2
         assert main(["run", "-m", *SMALL, "eps=1,2", "hydra.sweep.dir=out"]) == 2
-    assert capsys.readouterr().err.count("another command writes there at this moment") == 2
-    assert list(Path("out").iterdir()) == []
+        assert main(["frontier", "dataset=synthetic", *SMALL, "--output", "out"]) == 2
+        assert main(["reproduce", "table3", "--output", "out"]) == 2
+    assert capsys.readouterr().err.count("another command writes there at this moment") == 4
+    assert not Path("out").exists()
     assert main(["run", *ALONE]) == 0
 
 
@@ -185,6 +222,29 @@ def test_a_run_in_place_of_another(capsys):
     Path("out/result.json").write_text(json.dumps(record))
     assert main(["run", *ALONE]) == 2
     assert "has the files of a release" in capsys.readouterr().err
+
+
+def test_results_of_two_commands_in_one_directory(capsys):
+    """They would be read together, numbers of one under the settings of the other."""
+    sweep = ["run", "-m", *SMALL, "compute.workers=1", "hydra.sweep.dir=sweep"]
+    assert main(["run", *ALONE]) == 0
+    assert main([*sweep, "eps=1,2"]) == 0
+    assert main([*sweep, "eps=1,2,4"]) == 0
+    for argv, named in (
+        ([*sweep[:-1], "eps=1,2", "hydra.sweep.dir=out"], "hydra.sweep.dir"),
+        ([*sweep, "eps=1,2"], "sweep: has 2/result.json of another command; give another directory"),
+        (["run", *SMALL, "hydra.run.dir=sweep"], "hydra.run.dir"),
+        (
+            ["frontier", "dataset=synthetic", *SMALL, "--output", "out"],
+            "--output out: has the files of a run",
+        ),
+    ):
+        capsys.readouterr()
+        assert main(argv) == 2
+        err = capsys.readouterr().err
+        assert named in err
+        assert err.count("\n") == 1
+    assert sorted(read_repeats(["out", "sweep"])["eps"]) == [1, 2, 4]  # of equal rows one counts
 
 
 @pytest.mark.parametrize("odd", ["directory", "loop", "pipe"])
