@@ -19,7 +19,7 @@ from pate_cli.datasets.files import (
     require,
     status,
 )
-from pate_cli.datasets.labels import in_order
+from pate_cli.datasets.labels import MANY, in_order
 from pate_cli.errors import ConfigError, DataError, one_line
 from pate_cli.terminal import check_file, write_output
 
@@ -108,8 +108,12 @@ def _describe(options: argparse.Namespace) -> int:
         missing = "" if column.kind == "ignored" else "has a code" if column.missing else "none"
         rows.append((one_line(name), column.kind, one_line(column.about), missing))
     if proposed.classes is not None:
-        rows.append((options.target, "target", one_line(", ".join(proposed.classes)), ""))
+        rows.append((options.target, "target", one_line(", ".join(proposed.classes[:MANY])), ""))
     grid.show(("column", "kind", "", "missing"), rows)
+    if proposed.classes is not None and (n := len(proposed.classes)) > MANY:
+        grid.line(
+            f"{options.target} has {n:,} different labels, {MANY} are shown; is it a number to predict?"
+        )
     for remark in inference.advice(table, proposed, words):
         grid.line(one_line(remark))
     if options.output is None:

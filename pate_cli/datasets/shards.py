@@ -16,7 +16,7 @@ import numpy as np
 
 from pate_cli.checks import Or, Whole, option
 from pate_cli.datasets import kind_of
-from pate_cli.datasets.inference import has_row_names
+from pate_cli.datasets.inference import ROW_NAMES, has_row_names
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.libsvm import load_file, raw_file, with_columns, zero_based, zeros
 from pate_cli.datasets.parquet import read_parquet
@@ -50,8 +50,15 @@ def load(name: str, options: Options) -> Dataset:
     where, public_path, test_path = options.paths("a directory of Parquet or LIBSVM files")
     paths, remarks = _files(where)
     parquet = kind_of(paths[0]) == "parquet"
+    if not parquet and (kind := kind_of(paths[0])) != "libsvm":
+        raise DataError(f"{paths[0]}: a file of dataset={kind}; shards are Parquet or LIBSVM files")
     opened = _parquet(paths, options.target) if parquet else _libsvm(paths, public_path, test_path, options)
-    files, n_features, read, first_index = opened
+    files, n_features, read, first_index, unused = opened
+    if unused:
+        remarks = (
+            *remarks,
+            f"{where}: not used {listed([name or repr(name) for name in unused])}: {ROW_NAMES}",
+        )
     shards = tuple(Shard(file.path.absolute(), file.checksum, len(file.labels.codes)) for file in files)
     public, test = (None if path is None else read(path) for path in (public_path, test_path))
     ends = np.cumsum([shard.n_records for shard in shards])
@@ -113,9 +120,9 @@ def _collect(directory: Path, paths: list[Path], hidden: list[str]) -> None:
             raise DataError(f"{path}: neither a file nor a directory, and links are followed to files alone")
 
 
-Opened = tuple[list[LoadedFile], int, Callable[[Path], LoadedFile], int | None]
-"""Files without their features, number of columns, a function that reads a file (for workers too), and the
-index of the first column, where columns have no names."""
+Opened = tuple[list[LoadedFile], int, Callable[[Path], LoadedFile], int | None, list[str]]
+"""Files without their features, number of columns, a function that reads a file (for workers too), the index
+of the first column, where columns have no names, and the columns of row names, which are not used."""
 
 
 def _without_records(file: LoadedFile) -> LoadedFile:
@@ -141,7 +148,7 @@ def _libsvm(paths: list[Path], public: Path | None, test: Path | None, options: 
     for path in paths:
         if widths[path] > n_features + (not from_0):
             read(path)  # which refuses it
-    return files[: len(paths)], n_features, read, int(not from_0)
+    return files[: len(paths)], n_features, read, int(not from_0), []
 
 
 def _parquet(paths: list[Path], target: str | None) -> Opened:
@@ -149,13 +156,14 @@ def _parquet(paths: list[Path], target: str | None) -> Opened:
     if target is None:
         raise ConfigError("dataset.target", None, "the name of the column that holds the class")
     first = read_parquet(paths[0], {target})
-    columns = [name for name in first.columns if name != target and not has_row_names(first, name)]
+    unused = [name for name in first.columns if name != target and has_row_names(first, name)]
+    columns = [name for name in first.columns if name not in (target, *unused)]
     if target not in first.columns or not columns:
         raise ConfigError("dataset.target", target, f"a column of {paths[0]}: {', '.join(first.columns)}")
     files = [_without_records(_numbers(first, columns, target))]
     read = partial(_read_parquet, columns=columns, target=target)
     files += [_without_records(read(path)) for path in paths[1:]]
-    return files, len(columns), read, None
+    return files, len(columns), read, None, unused
 
 
 def _read_parquet(path: Path, *, columns: list[str], target: str) -> LoadedFile:

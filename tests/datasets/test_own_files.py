@@ -586,7 +586,7 @@ ROW_NAMES = ["", "Unnamed: 0", "Unnamed: 0.1", "__index_level_0__", "index", "le
 
 
 @pytest.mark.parametrize("name", ROW_NAMES)
-@pytest.mark.parametrize("kind", ["csv", "parquet", "shards"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "shards"])
 def test_row_names_are_not_learned_from(tmp_path, capsys, name, kind):
     """Of a sorted table the number of a row says the class: an accuracy of .98 for .74."""
     pytest.importorskip("pyarrow")
@@ -594,13 +594,16 @@ def test_row_names_are_not_learned_from(tmp_path, capsys, name, kind):
     table = table.sort_values("outcome", ignore_index=True)
     table.insert(0, name, table.index)
     (tmp_path / "d").mkdir()
-    path = tmp_path / ("f.csv" if kind == "csv" else "d/f.parquet")
-    table.to_csv(path, index=False) if kind == "csv" else table.to_parquet(path)
+    path = tmp_path / ("d/f.parquet" if kind == "shards" else f"f.{kind}")
+    if kind == "jsonl":
+        table.to_json(path, orient="records", lines=True)
+    else:
+        table.to_csv(path, index=False) if kind == "csv" else table.to_parquet(path)
     data = load(kind, path=path.parent if kind == "shards" else path, target="outcome")
     assert data.n_features == 2
+    assert f"not used {name or repr(name)}: row names" in " ".join(data.remarks)
     if kind != "shards":
         assert list(data.X) == ["age", "lab"]
-        assert f"not used {name or repr(name)}: row names" in " ".join(data.remarks)
         assert main(["data", "describe", str(path), "--target", "outcome"]) == 0
         assert "row names" in capsys.readouterr().out
 
@@ -718,3 +721,12 @@ def test_points_that_are_made_need_declared_columns(place, capsys):
     refused(capsys, *noisy, "generate.share=1", said=["generate.share: got 1"])
     arrays = ["dataset=npz", "dataset.path=x.npz", "dataset.public=ranges"]
     refused(capsys, *arrays, said=["dataset.public: got 'ranges'", "dataset=csv, jsonl or parquet"])
+
+
+def test_a_target_that_is_a_number_is_described_in_few_lines(tmp_path, capsys):
+    lines = [f"{i % 7},{i / 8}" for i in range(600)]
+    (tmp_path / "prices.csv").write_text("\n".join(["a,price", *lines]))
+    assert main(["data", "describe", str(tmp_path / "prices.csv"), "--target", "price"]) == 0
+    said = capsys.readouterr().out
+    assert "price has 600 different labels, 50 are shown; is it a number to predict?" in said
+    assert "599" not in said

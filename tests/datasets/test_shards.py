@@ -228,6 +228,14 @@ def test_whatever_else_lies_there_is_refused(folder, name, make, said):
         load(folder, "parquet")
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
+def test_files_of_another_kind_are_named(tmp_path, kind):
+    (tmp_path / f"part.{kind}.GZ").touch()
+    said = rf"part\.{kind}\.GZ: a file of dataset={kind}; shards are Parquet or LIBSVM files"
+    with pytest.raises(DataError, match=said):
+        datasets.load("shards", path=tmp_path)
+
+
 def test_one_of_the_private_files_is_neither_public_nor_for_the_test(folder):
     for key in ("public", "test"):
         path = folder[0] / "parquet" / "part-1.parquet"
