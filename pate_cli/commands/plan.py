@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from pate_cli import mechanisms
 from pate_cli.commands import grid, tune
+from pate_cli.commands.printing import print_json, print_table, split_output_options
 from pate_cli.config import Composer, command_line
 from pate_cli.engine.rows import Row, check_rows
 from pate_cli.errors import InputError
 from pate_cli.mechanisms.base import NumbersTable
+from pate_cli.results.settings import differing
+from pate_cli.results.tables import ABSENT, Column, Table, number
 from pate_cli.terminal import err
 
 __all__ = ["main"]
 
-_SAME = "not used by pate plan, whose numbers are the same whatever it is"
-UNUSED = dict.fromkeys(("seed", "compute", "cache", "ledger", "name", "tags", "hydra"), _SAME)
-"""Keys that no public number depends on."""
+_WORDS = {
+    "delta_comp": "delta of composition",
+    "delta_stab": "delta of the threshold's tail",
+    "sigma": "noise (sigma), votes",
+    "threshold_scale": "noise of the threshold, votes",
+    "query_scale": "noise of a query, votes",
+}
+"""Numbers of a mechanism in words; `result.json` has the names."""
+
+_ABOVE = ("ell", "eps", "delta", "n_teachers", "n_classes")
+"""Numbers of a mechanism that stand among the sizes."""
+
+_MEANING = (
+    "eps is the guarantee, of one repeat. noise share: noise on the votes of a query, as a share of all "
+    "votes. answered: queries, on average, if all votes were two to one. fewest teachers: with which half of "
+    "the labels of such votes are right, apart from chance; with fewer, only a student that averages "
+    "labels learns. All from public numbers."
+)
 
 _USAGE = """\
 usage: pate plan [-m] [GROUP=OPTION ...] [KEY=VALUE ...]
@@ -32,8 +52,10 @@ noise, thresholds and how many teachers they need. Takes the arguments of
   pate plan tune student=logistic,tree eps=1   # with the arguments of pate tune
   pate plan --theory dataset=mushroom eps=1   # the papers' theorems on it
 
-Keys that no public number depends on are refused: seed, compute, cache, ledger
-and hydra.*.
+With -m one table has a line for each point: noise as a share of the votes, how
+many queries are answered, the fewest teachers, feasible or what would do.
+--json and --format csv print it for programs; -q leaves out the text below it.
+pate run --dry-run is the same command.
 
 Everything shown is computed from sizes and the configuration, never from
 records or votes, so showing it costs no privacy. A point of a sweep that cannot
@@ -46,37 +68,99 @@ def main(argv: list[str]) -> int:
     if "--theory" in argv:
         from pate_cli.commands import plan_theory
 
-        return plan_theory.main(argv, UNUSED)
+        return plan_theory.main(argv)
     if not {"-h", "--help"}.isdisjoint(argv):
         grid.line(_USAGE.rstrip())
         return 0
+    options, argv = split_output_options(argv, csv=True)
     candidates: list[dict[str, Any]] = []
     if argv[:1] == ["tune"]:
         argv, candidates = tune.arguments(argv[1:])
     line = command_line.parse_argv(argv)
     if line.only_shows or line.force:
-        raise InputError("pate plan takes overrides and -m only; the rest is for pate run")
-    command_line.refuse_unused(line.overrides, UNUSED)
+        raise InputError("pate plan takes overrides, -m and how to print; the rest is for pate run")
     composer = Composer(line.config_dir, line.config_name, candidates)
     rows = check_rows(composer, command_line.jobs(line), sweep=line.multirun)
-    ready = [row for row in rows if row.checked]
-    texts = [f"pate: eps {row.config.eps:g}, {text}" for row in ready for text in row.prepared.expectations]
-    for text in dict.fromkeys(texts):  # broken between words on a terminal, whole lines in a log
-        err().print(text, markup=False, soft_wrap=not err().is_terminal)
-    for row in rows:
-        for table in _tables(row):
-            right = [name for name in table.columns if name not in ("", "unit", "why")]
-            cells = [[_show(value) for value in line] for line in table.rows]
-            grid.show(table.columns, cells, right=right, title=table.title, caption=table.caption)
-            grid.line("")
+    if line.multirun or options.csv:
+        print_table(_points(rows), options, "plan")
+        return 0
+    ((row,), tables) = rows, _tables(rows[0])
+    if options.json:
+        shown = {"table": _points(rows).records}
+        for name, table in zip(("sizes", "numbers"), tables, strict=False):
+            heads = ("name", *table.columns[1:])
+            shown[name] = [dict(zip(heads, values, strict=True)) for values in table.rows]
+        print_json("plan", shown, row.prepared.expectations)
+        return 0
+    for text in () if options.quiet else row.prepared.expectations:  # broken between words on a terminal
+        err().print(f"pate: eps {row.config.eps:g}, {text}", markup=False, soft_wrap=not err().is_terminal)
+    for table in tables:
+        right = [name for name in table.columns if name not in ("", "unit", "why")]
+        cells = [
+            [_WORDS.get(name, name), *map(_show, values)]
+            for name, *values in table.rows
+            if name not in _ABOVE
+        ]
+        grid.show(table.columns, cells, right=right, title=table.title, caption=table.caption)
+        grid.line("")
     return 0
 
 
+def _points(rows: Sequence[Row]) -> Table:
+    """Table with a line for each row: what its noise does to votes, and whether it works."""
+    columns = [row.columns() for row in rows]
+    names = dict.fromkeys(name for row in columns for name in takewhile(lambda name: name != "eps", row))
+    extras = [name for name in differing(columns, names) if name not in ("dataset", "method")]
+    heads = ["dataset", "mechanism", *extras]
+    shown = [Column(head, numeric=False, detail=head in extras) for head in heads]
+    shown += [Column("eps"), Column("teachers"), Column("records a teacher"), Column("noise share")]
+    shown += [Column("answered of"), Column("fewest teachers"), Column("feasible", numeric=False)]
+    cells, records, remarks = [], [], list[str]()
+    for row, own in zip(rows, columns, strict=True):
+        point = _point(row)
+        records.append({name: own.get("method" if name == "mechanism" else name) for name in heads} | point)
+        texts = [str(records[-1][name] or ABSENT) for name in heads]
+        texts += [number(point["eps"], "g"), number(point["teachers"] or None, ",d")]
+        texts += [number(point["records_a_teacher"], ",d"), number(point["noise_share"], ".0%")]
+        asked = " of ".join(number(point[name], ",.0f") for name in ("answered", "queries"))
+        texts += [ABSENT if point["answered"] is None else asked, number(point["fewest_teachers"], ",d")]
+        cells.append([*texts, point["feasible"]])
+        if point["status"] != "ready":
+            where = " ".join([*texts[1 : len(heads)], f"eps {point['eps']:g}"])
+            remarks.append(f"{where}: {point['status']}; what would do: {point['remedy']}")
+    return Table(shown, cells, records, _MEANING, remarks, _MEANING.partition(". ")[0] + ".")
+
+
+def _point(row: Row) -> dict[str, Any]:
+    """Numbers of one row, None where there are none."""
+    p, eps = row.checked, row.config.eps
+    point: dict[str, Any] = {"eps": eps, "delta": p.delta if p else row.config.delta}
+    names = (
+        "teachers",
+        "records_a_teacher",
+        "noise",
+        "noise_share",
+        "answered",
+        "queries",
+        "fewest_teachers",
+    )
+    point |= dict.fromkeys(names)
+    if p is None:
+        _, _, remedy = row.message.rpartition("what would do: ")
+        return point | {"feasible": "no", "status": row.status, "message": row.message, "remedy": remedy}
+    outlook, n = p.plan.outlook(), p.n_teachers
+    point |= {"teachers": n, "queries": p.plan.describe().get("ell")}
+    if n:
+        point["records_a_teacher"] = _trained_on(row) // n
+    if outlook and n:
+        point |= {"noise": outlook.noise, "noise_share": outlook.noise / n, "answered": outlook.answered}
+        point["fewest_teachers"] = outlook.fewest_teachers
+    return point | {"feasible": "yes", "status": "ready", "message": "", "remedy": ""}
+
+
 def _tables(row: Row) -> list[NumbersTable]:
-    """Tables of one row: sizes, and what its mechanism shows; or why it is infeasible."""
+    """Tables of one row: sizes, and what its mechanism shows."""
     title = f"{row.label}, eps {row.config.eps:g}"
-    if row.checked is None:
-        return [NumbersTable(title, ("", "why"), [(row.status, row.message)])]
     sizes = NumbersTable(title, ("", "value", "unit"), _sizes(row))
     return [sizes] if math.isinf(row.config.eps) else [sizes, row.prepared.plan.table()]
 
@@ -131,14 +215,20 @@ def _teachers(run: Row, counted: str) -> list[tuple[str, Any, str]]:
     p, n = run.prepared, run.prepared.sizes.n_private
     if not p.n_teachers:
         return [("teachers", 0, "teachers: it has none")]
-    public = p.plan.describe()
-    trained_on = next((public[key] for key in ("n_sampled", "n_relabelled") if public.get(key)), n)
-    trained_on -= public.get("n_holdout", 0)
+    trained_on = _trained_on(run)
     least, remainder = divmod(trained_on, p.n_teachers)
     rows: list[tuple[str, Any, str]] = [("teachers", p.n_teachers, "teachers")]
     if trained_on != n:
         rows.append((f"{counted} for teachers", trained_on, f"{counted}, of the private split"))
     return [*rows, (f"{counted} a teacher", f"{least} to {least + 1}" if remainder else least, counted)]
+
+
+def _trained_on(run: Row) -> int:
+    """Number of private records (or persons) that teachers are trained on."""
+    public = run.prepared.plan.describe()
+    n = run.prepared.sizes.n_private
+    chosen: int = next((public[key] for key in ("n_sampled", "n_relabelled") if public.get(key)), n)
+    return chosen - int(public.get("n_holdout", 0))
 
 
 def _queries(run: Row) -> list[tuple[str, Any, str]]:
@@ -150,7 +240,7 @@ def _queries(run: Row) -> list[tuple[str, Any, str]]:
     asked = "all public points" if ell >= m else f"of {m:,} public points"
     if mechanisms.picks_queries(run.config.mechanism.name):
         asked = "split.budget, chosen actively"
-    rows: list[tuple[str, Any, str]] = [("queries, at most (ell)", ell, f"queries: {asked}")]
+    rows: list[tuple[str, Any, str]] = [("queries, at most", ell, f"queries: {asked}")]
     if answers is not None and answers < ell:
         rows.append(("answers, at most", answers, "answers: split.budget; the other queries are checks"))
     return rows

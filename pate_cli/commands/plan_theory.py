@@ -21,10 +21,13 @@ theory: Any = import_module("pate_cli.experiments.statements")
 _SAME = "not used by pate plan --theory, whose numbers are the same whatever it is"
 
 
-def main(argv: list[str], unused: dict[str, str]) -> int:
+_UNUSED = ("seed", "compute", "cache", "ledger", "name", "tags", "hydra", "repeats", "release")
+
+
+def main(argv: list[str]) -> int:
     """Run `pate plan --theory`, which refuses keys that no public number depends on."""
     options = _parser().parse_intermixed_args(argv)
-    command_line.refuse_unused(options.overrides, unused | dict.fromkeys(("repeats", "release"), _SAME))
+    command_line.refuse_unused(options.overrides, dict.fromkeys(_UNUSED, _SAME))
     forget()
     problem = _problem(Row.of(compose(command_line.checked(options.overrides))), options)
     out().print(", ".join(f"{name} {_number(value)}" for name, value in vars(problem).items()), markup=False)

@@ -6,12 +6,14 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.errors import InputError
 from pate_cli.terminal import out
 
 if TYPE_CHECKING:
     from pate_cli.results.tables import Table
 
 __all__ = ["add_output_options", "print_json", "print_table", "print_text"]
+__all__ += ["split_output_options"]
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
@@ -20,11 +22,30 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="print the table without what is below it")
 
 
+def split_output_options(argv: Sequence[str], *, csv: bool = False) -> tuple[argparse.Namespace, list[str]]:
+    """Separate `--json`, `-q` and, with `csv`, `--format csv` from overrides and options of Hydra's."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    add_output_options(parser)
+    if csv:
+        parser.add_argument("--format", choices=("console", "csv"), default="console")
+    try:
+        options, rest = parser.parse_known_args(argv)
+    except argparse.ArgumentError as error:
+        raise InputError(str(error)) from error
+    options.csv = csv and options.format == "csv"
+    if options.csv and options.json:
+        raise InputError("--json: not with --format csv; give one of them")
+    return options, rest
+
+
 def print_table(
     table: Table, options: argparse.Namespace, command: str, more: Mapping[str, Table] | None = None
 ) -> None:
     """Print tables as the options ask; `more` are by name."""
     tables = {"table": table, **(more or {})}
+    if getattr(options, "csv", False):
+        print_text(table.to_csv())
+        return
     if options.json:
         records = {name: each.records for name, each in tables.items()}
         notes = [text for each in tables.values() for text in (each.note, *each.remarks) if text]

@@ -39,6 +39,10 @@ _SWEEP = {"hydra.run": "is of a single run; with -m it is hydra.sweep.dir"}
 
 def main(argv: list[str]) -> int:
     """Run `pate run`; 1 if a job failed."""
+    if "--dry-run" in argv:
+        from pate_cli.commands import plan
+
+        return plan.main([arg for arg in argv if arg != "--dry-run"])
     return start(argv, command=["pate", "run", *argv])[0]
 
 

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from pate_cli.errors import BudgetSpent, ConfigError
-from pate_cli.mechanisms.votes import VoteAttack, on_counts
+from pate_cli.mechanisms.votes import Outlook, VoteAttack, on_counts
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.privacy.gaussian import vector_eps
 from pate_cli.queries import Passive, Strategy, Stream, passive_order
@@ -193,6 +193,10 @@ class Mechanism(ABC):
 
     def unanswered(self) -> str | None:
         """Warning from public numbers, as of queries that will go unanswered; None if there is none."""
+        return None
+
+    def outlook(self) -> Outlook | None:
+        """What becomes of votes of two to one, for `pate plan`; None where it asks for none."""
         return None
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:

@@ -11,7 +11,7 @@ import numpy as np
 from pate_cli.checks import OneOf, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import NumbersTable, Session, VoteMechanism
-from pate_cli.mechanisms.votes import l2_sensitivity, majority, noisy_counts
+from pate_cli.mechanisms.votes import Outlook, l2_sensitivity, majority, noisy_counts, of_noisy_counts
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import (
     CALIBRATIONS,
@@ -122,6 +122,10 @@ class Gaussian(VoteMechanism):
             f"noise of standard deviation {self.sigma:.3g} on the votes of {self.n_teachers:,} teachers:"
             " a label is little better than chance; a larger eps, more teachers or fewer queries would help"
         )
+
+    def outlook(self) -> Outlook:
+        """See `Mechanism`; it answers every query."""
+        return of_noisy_counts(self.sigma, self.n_classes, self.ell)
 
     def session(self, door: Door, runs: int = 1) -> Session:
         """Start a session; see `VoteMechanism`."""

@@ -17,7 +17,16 @@ from scipy.special import ndtr
 from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import UNPROVED, Session, VoteMechanism
-from pate_cli.mechanisms.votes import VoteAttack, attack, l2_sensitivity, lead, majority, noisy_counts
+from pate_cli.mechanisms.votes import (
+    Outlook,
+    VoteAttack,
+    attack,
+    l2_sensitivity,
+    lead,
+    majority,
+    noisy_counts,
+    of_noisy_counts,
+)
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.privacy.gnmax import eps_of_rdp, rdp_of_bit, rdp_of_majority
@@ -120,6 +129,14 @@ class Gnmax(VoteMechanism):
             f"at most {self.answers:,} of {self.ell:,} queries are answered (split.budget); the check lets"
             f" one on which all {self.n_teachers:,} teachers agree pass with probability {passes:.2g}"
         )
+
+    def outlook(self) -> Outlook:
+        """See `Mechanism`; the fewest teachers are for queries that pass the check."""
+        answered = float(self.answers)
+        if self.sigma_check is not None and self.threshold is not None:
+            passes = float(ndtr((2 * self.n_teachers / 3 - self.threshold) / self.sigma_check))
+            answered = min(answered, self.ell * passes)
+        return of_noisy_counts(self.sigma, self.n_classes, answered)
 
     def attacks(self) -> list[VoteAttack]:
         """Worst-case votes for an audit."""

@@ -14,6 +14,7 @@ from pate_cli.checks import OneOf, Or, Whole
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.base import NumbersTable, Session, VoteMechanism
 from pate_cli.mechanisms.votes import (
+    Outlook,
     VoteAttack,
     distance_to_instability,
     majority,
@@ -87,6 +88,15 @@ class SparseVector(VoteMechanism):
             " answered at least half the time."
         )
 
+    def outlook(self) -> Outlook:
+        """See `Mechanism`; it stops at T unstable votes, before which T (1 - u)/u are stable on average."""
+        c = self.calibration
+        unstable = c.p_unstable(max(0, -(-self.n_teachers // 6) - 1))
+        answered = c.ell * (1 - unstable)
+        if unstable * c.ell > c.cutoff:
+            answered = c.cutoff * (1 - unstable) / unstable
+        return Outlook(c.query_scale, answered, max(6 * math.ceil(c.margin(0.5)) + 1, fewest_teachers(c)))
+
     def attacks(self) -> list[VoteAttack]:
         """Worst-case votes for an audit."""
         return on_svt(self.calibration, self.n_teachers, self.n_classes)
@@ -106,10 +116,10 @@ class SparseVector(VoteMechanism):
         c, table = self.calibration, super().table()
         table.rows.extend(
             [
-                ("half answered at", c.margin(0.5)),
-                ("95% answered at", c.margin(0.05)),
-                ("largest distance", max_distance(self.n_teachers)),
-                ("fewest teachers", fewest_teachers(c)),
+                ("distance answered half of the time", c.margin(0.5)),
+                ("distance answered 95% of the time", c.margin(0.05)),
+                ("distance of a unanimous vote", max_distance(self.n_teachers)),
+                ("fewest teachers, if unanimous", fewest_teachers(c)),
             ]
         )
         caption = "Distances, in votes, are half the lead of the majority, less one."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from pate_cli.privacy.above_threshold import SvtCalibration
 from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["Step", "Steps", "VoteAttack", "attack", "distance_to_instability"]
+__all__ = ["Outlook", "Step", "Steps", "VoteAttack", "attack", "distance_to_instability"]
 __all__ += ["l2_sensitivity", "lead", "majority", "max_distance", "noisy_counts", "on_counts", "on_svt"]
-__all__ += ["teachers_for_svt"]
+__all__ += ["of_noisy_counts", "teachers_for_svt"]
+
+_QUARTILE = 0.6744897501960817  # of the standard normal distribution
 
 
 def majority(counts: IntArray | FloatArray) -> IntArray:
@@ -84,6 +86,29 @@ def noisy_counts(
         unit=unit,
     )
     return np.column_stack([n_teachers - noisy, noisy]) if n_classes == 2 else noisy
+
+
+class Outlook(NamedTuple):
+    """What becomes of votes of two to one, from public numbers alone.
+
+    `fewest_teachers` is the smallest K with which half of their labels are right, apart from those that are
+    right by chance: of noisy counts, three quarters of two classes; of the sparse vector technique, half are
+    answered.
+    """
+
+    noise: float  # scale of the noise on a query, in votes
+    answered: float  # queries, on average, if all votes were so
+    fewest_teachers: int
+
+
+def of_noisy_counts(sigma: float, n_classes: int, answered: float) -> Outlook:
+    """Outlook where the largest of noisy counts is the label; of more than two classes the third has none.
+
+    With two classes one count has noise, and K/6 more than half of the votes; else two have, and K/3 lie
+    between them.
+    """
+    votes = 6 * sigma if n_classes == 2 else 3 * math.sqrt(2) * sigma
+    return Outlook(sigma, answered, max(1, math.ceil(_QUARTILE * votes)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,9 +116,8 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("dataset=a9a", "a9a: checksum of "),
     ],
     "plan": [
-        *((key, f"{key}: not used by pate plan") for key in ("cache=true", "compute=dask", "++seed=1")),
-        ("--force", "pate plan takes overrides and -m only"),
-        ("--cfg job", "pate plan takes overrides and -m only"),
+        ("--force", "pate plan takes overrides, -m and how to print"),
+        ("--cfg job", "pate plan takes overrides, -m and how to print"),
         ("--theory repeats=2", "repeats=2: not used by pate plan --theory"),
         (f"-m {SMALL} mechanism=svt eps=0.0001,0.0002", "mechanism=svt cannot answer with 48 teachers"),
         ("-m mechanism=svt eps=1,-1", "eps: got -1"),
