@@ -6,7 +6,7 @@ For learning in a kernel on landmarks: kernel principal components, centred and 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,14 @@ from pate_cli.features.columns import (
     PublicBins,
     PublicColumns,
 )
-from pate_cli.features.stable_rows import UNIT, on_grid, row_squares, stable_product
+from pate_cli.features.stable_rows import (
+    UNIT,
+    integer_product,
+    on_grid,
+    row_squares,
+    stable_product,
+    to_integers,
+)
 from pate_cli.matrices import dense
 from pate_cli.types import FloatArray
 
@@ -47,7 +54,16 @@ _RIDGE = 0.05  # of the mean variance, where directions are whitened
 _POWER = -0.25  # of the variances: half-way to whitened
 _SMOOTH = 0.5  # weight of the Gaussian kernel, a linear one's being 1
 _SPLINES = 0.125  # of the splines' at most
-_BLOCK = 2**22  # numbers worked on at a time, about
+_BLOCK = 2**20  # numbers worked on at a time, about: they stay in the processor's cache
+
+
+class _Fixed(NamedTuple):
+    """Landmarks, their splines and the way back, as `to_integers` has them."""
+
+    landmarks: tuple[Any, FloatArray]
+    squares: FloatArray  # (L,), norms of the landmarks
+    splines: tuple[Any, FloatArray] | None
+    back: tuple[Any, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +129,8 @@ class KernelFeatures:
         bins = PublicBins.of(public, columns.kept[columns.numbers], fewest)
         none = np.zeros((len(squares), 0)), np.zeros(0)
         features = cls(columns, landmarks, _median_distance(apart), size, smooth, weight, *none, bins)
-        kernel = _centred(_centred(features._kernel(landmarks)).T)
+        kernel_of_landmarks = features._kernel(landmarks, features._fixed())
+        kernel = _centred(_centred(kernel_of_landmarks).T)
         values, vectors = np.linalg.eigh(kernel)
         values, vectors = values[::-1][:directions], vectors[:, ::-1][:, :directions]
         kept = values > max(_CUT * values[0], 1e-12)
@@ -123,7 +140,7 @@ class KernelFeatures:
             (variances + _RIDGE * variances.sum() / max(len(values), 1)) ** _POWER / np.sqrt(values)
         )
         back -= back.mean(axis=0)
-        features = replace(features, back=back, middle=features._kernel(landmarks).mean(axis=0) @ back)
+        features = replace(features, back=back, middle=kernel_of_landmarks.mean(axis=0) @ back)
         norms = np.sqrt(row_squares(features.directions_of(points)))
         norm = float(np.median(norms)) or float(norms.mean()) or 1.0
         scale = norm * np.sqrt(back.shape[1] / max(np.mean(norms**2), 1e-300))
@@ -138,11 +155,11 @@ class KernelFeatures:
         """Features of records of shape (n, d), in multiples of `UNIT`: whole numbers below 2^24, (n, p)."""
         out = np.zeros((X.shape[0], self.dimension), dtype=np.float32)
         out[:, -1] = CONSTANT / UNIT
-        spanned = self.back.shape[1]
+        spanned, fixed = self.back.shape[1], self._fixed()
         block = max(_BLOCK // (X.shape[1] + len(self.back)), 1)
         for first in range(0, X.shape[0], block):
             rows = slice(first, first + block)
-            out[rows, :spanned] = on_grid(self.directions_of(self.columns.apply(X[rows])))
+            out[rows, :spanned] = on_grid(self.directions_of(self.columns.apply(X[rows]), fixed))
             self.bins.write(X[rows], out[rows, spanned:-1])
         return out
 
@@ -150,20 +167,32 @@ class KernelFeatures:
         """Features of records of shape (n, d), no constant, of mean public variance 1: shape (n, p)."""
         return self.apply(X)[:, :-1].astype(np.float64) * (UNIT * self.scale)
 
-    def directions_of(self, points: Any) -> FloatArray:
+    def directions_of(self, points: Any, fixed: _Fixed | None = None) -> FloatArray:
         """Features of points that `columns` has mapped, but for bins and the constant: (n, p')."""
-        return stable_product(self._kernel(points), self.back.T) - self.middle
+        fixed = fixed or self._fixed()
+        return integer_product(to_integers(self._kernel(points, fixed)), fixed.back) - self.middle
 
-    def _kernel(self, points: Any) -> FloatArray:
+    def _kernel(self, points: Any, fixed: _Fixed) -> FloatArray:
         """Kernel of mapped points with the landmarks."""
-        inner = stable_product(points, self.landmarks)
-        apart = np.maximum(row_squares(points)[:, None] + row_squares(self.landmarks) - 2 * inner, 0.0)
-        kernel = self.smooth * np.exp(apart / (-2 * self.spread))
-        kernel += inner / self.size
-        if self.weight > 0:
-            splines = map(self.columns.splines, (points, self.landmarks))
-            kernel += self.weight * stable_product(*splines)
+        inner = integer_product(to_integers(points), fixed.landmarks)
+        kernel: FloatArray = row_squares(points)[:, None] + fixed.squares  # in place from here: it is large
+        kernel -= 2 * inner
+        np.maximum(kernel, 0.0, out=kernel)
+        kernel /= -2 * self.spread
+        np.exp(kernel, out=kernel)
+        kernel *= self.smooth
+        inner /= self.size
+        kernel += inner
+        if fixed.splines is not None:
+            splines = to_integers(self.columns.splines(points))
+            kernel += self.weight * integer_product(splines, fixed.splines)
         return kernel
+
+    def _fixed(self) -> _Fixed:
+        """What is the same for all blocks of records."""
+        z = self.landmarks
+        splines = to_integers(self.columns.splines(z)) if self.weight > 0 else None
+        return _Fixed(to_integers(z), row_squares(z), splines, to_integers(self.back.T))
 
 
 @dataclass(frozen=True, eq=False)

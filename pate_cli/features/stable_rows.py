@@ -85,11 +85,16 @@ def on_grid(Z: Any) -> Any:
 
 def stable_product(A: Any, B: Any) -> FloatArray:
     """Multiply rows of A by rows of B: shapes (n, d) and (m, d) to (n, m), to about 2^-24 of both norms."""
-    (a, of_a), (b, of_b) = to_integers(A), to_integers(B)
-    found = dense(a @ b.T)
-    found *= of_a[:, None]
-    found *= of_b
-    return found
+    return integer_product(to_integers(A), to_integers(B))
+
+
+def integer_product(A: tuple[Any, FloatArray], B: tuple[Any, FloatArray]) -> FloatArray:
+    """Multiply rows as `stable_product` does, given what `to_integers` makes of them."""
+    (a, units_of_a), (b, units_of_b) = A, B
+    product = dense(a @ b.T)
+    product *= units_of_a[:, None]
+    product *= units_of_b
+    return product
 
 
 def to_integers(A: Any) -> tuple[Any, FloatArray]:
