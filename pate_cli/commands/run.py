@@ -74,10 +74,6 @@ def start(
     if releases and target.exists() and any(target.iterdir()):
         raise ConfigError(key, str(target), "a new or an empty directory for a release")
     places = [target / str(number) for number in range(len(jobs))] if line.multirun else [target]
-    if not line.sweeper:
-        _check_mixed(target, places, key)
-    for place, job in zip(places, jobs, strict=True):
-        _check_replaced(place, job, key, force=line.force)
     plain = composer.is_plain(lists[0])
     planned = [] if line.sweeper else jobs
     run_here = functools.partial(
@@ -94,6 +90,10 @@ def start(
         )
     try:
         with terminal.only_writer(target, key) as new, _no_trace_if_refused(target, new, release=releases):
+            if not line.sweeper:
+                _check_mixed(target, places, key)
+            for place, job in zip(places, jobs, strict=True):
+                _check_replaced(place, job, key, force=line.force)
             if plain:
                 run_here(_places(line, lists, jobs, target))
             else:

@@ -207,6 +207,9 @@ def test_two_commands_in_one_directory(tmp_path, capsys):
     assert capsys.readouterr().err.count("another command writes there at this moment") == 4
     assert not Path("out").exists()
     assert main(["run", *ALONE]) == 0
+    with only_writer(tmp_path / "out"):
+        assert main(["run", *ALONE, "eps=2"]) == 2
+    assert "is replaced" not in capsys.readouterr().err
 
 
 def test_a_run_in_place_of_another(capsys):
