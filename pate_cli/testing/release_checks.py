@@ -155,8 +155,11 @@ class Release:
         if not self.public_file:
             private, rest = private[: int(0.8 * N)], private[int(0.8 * N) :]
         if self.evaluated:
-            for one in private[:3]:
-                yield "a record of the evaluation", people | {one: self._changed(people[one], _everything)}
+            for at, one in enumerate(private[:3]):
+                yield (
+                    "a record of the evaluation",
+                    people | {one: self._changed(people[one], _everything, 2 * at)},
+                )
             private = private[N // 5 :]
         held, *_, taught = streams.teachers.permutation(private)
         for what, change in ({"all": _everything} if self.brief else CHANGES).items():
@@ -164,19 +167,19 @@ class Release:
                 f"{what} of a record with a teacher",
                 people | {taught: self._changed(people[taught], change)},
             )
-        for role, person in [
-            ("a record that tune holds out", held),
-            *(("a test record", one) for one in rest[:1]),
+        for role, person, at in [
+            ("a record that tune holds out", held, 2),
+            *(("a test record", one, 4) for one in rest[:1]),
         ]:
-            yield role, people | {person: self._changed(people[person], _everything)}
+            yield role, people | {person: self._changed(people[person], _everything, at)}
         others = {
             person: [_label(row, 0) for row in rows] for person, rows in records(2, self.several).items()
         }
         yield ALL, others | {person: people[person] for person in public}
 
-    def _changed(self, rows: list[Row], change: Callable[[Row, int], Row]) -> list[Row]:
-        """Change a record; a person gets forty."""
-        return [change(rows[0], i) for i in range(40 if self.several else 1)]
+    def _changed(self, rows: list[Row], change: Callable[[Row, int], Row], at: int = 0) -> list[Row]:
+        """Change a record, to the extreme numbers from the given place on; a person gets forty."""
+        return [change(rows[0], at + i) for i in range(40 if self.several else 1)]
 
 
 ALL = "all private records"
