@@ -99,7 +99,7 @@ def _model(name: str, run: Prepared, split: Any, rng: np.random.Generator) -> tu
     if name == TRUE_LABELS:
         X, y = split.public.X, split.public_labels.y
     model = fit_student(
-        PublicPoints(X),
+        PublicPoints(X, features=split.public.features),
         Answers(np.arange(len(y)), y),
         estimator=student.estimator,
         params=student.params,
@@ -107,5 +107,6 @@ def _model(name: str, run: Prepared, split: Any, rng: np.random.Generator) -> tu
         rng=rng,
         n_classes=n_classes,
         seed=seed,
+        mapped=run.setting.student_mapped,
     )
     return model, ""

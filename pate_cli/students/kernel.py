@@ -21,6 +21,8 @@ _REST = np.concatenate([[0.0], np.exp(np.linspace(-6.0, 2.0, 33))])
 
 _LEAST = 1e-4  # standard deviation of a vote at least: a fit need not be more exact
 _FLOOR = 1e-12  # of the largest eigenvalue: directions below it are left out
+_MOST = 2048
+"""Records that it learns from, of many with more columns still: as texts have."""
 
 
 class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -52,6 +54,10 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelStudent:
         """Fit on labels, shape (m,): the noise is estimated with the rest. A point may come several times."""
+        if min(X.shape) > _MOST:
+            rows = np.arange(_MOST) * X.shape[0] // _MOST
+            X, y = X[rows], np.asarray(y)[rows]
+            sample_weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"labels of {len(classes)} class; accepted: two or more")
@@ -113,18 +119,27 @@ def _directions(X: Any, middle: FloatArray, root: FloatArray) -> tuple[FloatArra
         U, S, Vt = np.linalg.svd(root[:, None] * (X - middle), full_matrices=False)
         kept = np.sqrt(_FLOOR) * max(S.max(initial=0.0), 1e-150) < S
         return U[:, kept], S[kept], lambda theta: Vt[kept].T @ theta
-    inner = dense(X @ X.T)
     along = np.asarray(X @ middle).ravel()
-    inner = root[:, None] * (inner - along[:, None] - along + middle @ middle) * root
-    values, vectors = np.linalg.eigh(inner)
-    kept = values > _FLOOR * max(values.max(initial=0.0), 1e-300)
-    U, S = vectors[:, kept], np.sqrt(values[kept])
+    if X.shape[0] > X.shape[1]:
+        inner = dense(X.T @ X.multiply(root[:, None] ** 2)) - len(root) * np.outer(middle, middle)
+        S, V = _roots(inner)
+        U = root[:, None] * (np.asarray(X @ V) - middle @ V) / S
+        return U, S, lambda theta: V @ theta
+    inner = dense(X @ X.T)
+    S, U = _roots(root[:, None] * (inner - along[:, None] - along + middle @ middle) * root)
 
     def back(theta: FloatArray) -> FloatArray:
         rows = root[:, None] * (U @ (theta / S[:, None]))
         return np.asarray(X.T @ rows) - np.outer(middle, rows.sum(axis=0))
 
     return U, S, back
+
+
+def _roots(inner: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Roots of the eigenvalues of a matrix that are not about 0, and their eigenvectors."""
+    values, vectors = np.linalg.eigh(inner)
+    kept = values > _FLOOR * max(values.max(initial=0.0), 1e-300)
+    return np.sqrt(values[kept]), vectors[:, kept]
 
 
 def _most_likely(S: FloatArray, Z: FloatArray, left: float, spare: int, known: float) -> tuple[float, float]:

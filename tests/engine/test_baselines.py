@@ -45,7 +45,8 @@ def test_baselines_are_at_the_splits_of_the_methods(mode, tmp_path):
     """By hand, at the split of the second repeat."""
     from sklearn.linear_model import LogisticRegression
 
-    plan = plan_of(f"split.mode={mode}", "split.public=0.15", names="gaussian")
+    given = [f"split.mode={mode}", "split.public=0.15", "student=logistic", "features=none"]
+    plan = plan_of(*given, names="gaussian")
     found = {name: units[1].accuracy for name, units in units_of(plan, tmp_path).items()}
     run = plan.rows[0].prepared
     rng = Streams.of(0, 1).split

@@ -58,13 +58,23 @@ def test_known_noise_is_shrunk_away_and_none_is_taken_as_it_is():
     assert exact.decision_function(P) == pytest.approx(2 * shares[:, 1] - 1, abs=1e-3)
 
 
-def test_sparse_points_give_the_same_as_dense_ones():
+@pytest.mark.parametrize("shape", [(40, 60), (90, 20)])
+def test_sparse_points_give_the_same_as_dense_ones(shape):
     rng = np.random.default_rng(0)
-    P = np.where(rng.random((40, 60)) < 0.2, rng.normal(size=(40, 60)), 0.0)
-    y = (P[:, 0] + P[:, 1] > 0).astype(int)
-    dense, sparse = (KernelStudent().fit(form(P), y) for form in (np.asarray, sp.csr_matrix))
+    P = np.where(rng.random(shape) < 0.2, rng.normal(size=shape), 0.0)
+    y, w = (P[:, 0] + P[:, 1] > 0).astype(int), rng.random(len(P))
+    dense, sparse = (KernelStudent().fit(form(P), y, sample_weight=w) for form in (np.asarray, sp.csr_matrix))
     assert sparse.coef_ == pytest.approx(dense.coef_, abs=1e-8)
     assert sparse.decision_function(sp.csr_matrix(P)) == pytest.approx(dense.decision_function(P), abs=1e-8)
+
+
+def test_of_many_texts_it_learns_from_some(monkeypatch):
+    monkeypatch.setattr("pate_cli.students.kernel._MOST", 30)
+    P = sp.random(100, 40, 0.2, format="csr", random_state=0)
+    y = np.where(P[:, 0].toarray().ravel() > 0, 1, 0)
+    some = np.arange(30) * 100 // 30
+    few = KernelStudent().fit(P[some], y[some])
+    assert KernelStudent().fit(P, y).coef_ == pytest.approx(few.coef_, abs=1e-12)
 
 
 def test_labels_and_weights():
