@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.audit import audit, differing_paths
 from pate_cli.audit.target import RECORDS, TEACHERS, make_target
 from pate_cli.commands import grid
+from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.config import command_line, compose, parse
 from pate_cli.config.composition import own_configs
 from pate_cli.errors import ConfigError
@@ -57,11 +58,13 @@ def main(argv: list[str]) -> int:
     violation = worst.bound > claim.eps or bool(differing) or moved > 1
     m, beside = config.mechanism, "noisy marginals beside " * bool(options.marginals)
     name = m.label if target.learner or m.label == m.oracle else f"{m.oracle}, the oracle of {m.name}"
-    _show_findings(
-        f"{beside}{name}: {_sizes(numbers, learner=target.learner)}", findings, claim, target.learner
-    )
+    title = f"{beside}{name}: {_sizes(numbers, learner=target.learner)}"
     verdict = _verdict(worst, claim, options.confidence, differing, moved)
-    grid.line(f"\n{verdict}", style="bold red" if violation else "bold")
+    if options.json:
+        print_json("audit", {"table": [vars(finding) for finding in findings]}, [title, verdict])
+    else:
+        _show_findings(title, findings, claim, target.learner)
+        grid.line(f"\n{verdict}", style="bold red" if violation else "bold")
     if options.output:
         record = {
             "mechanism": m.oracle,
@@ -128,6 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--classes", type=int, default=2, help="of the votes; %(default)s")
     parser.add_argument("--confidence", type=float, default=0.95, help="of all bounds together; %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="%(default)s")
+    add_output_options(parser, quiet=False)
     parser.add_argument("--output", type=Path, metavar="FILE", help="write everything to FILE as JSON")
     parser.add_argument("--config-dir", metavar="DIR", help="directory of your own configs, as of pate run")
     return parser

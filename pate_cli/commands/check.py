@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli import mechanisms
 from pate_cli.commands import grid
+from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.config import command_line, compose, parse
 from pate_cli.config.composition import options as names_of
 from pate_cli.config.composition import own_configs
@@ -47,6 +48,9 @@ def main(argv: list[str]) -> int:
         from pate_cli.testing import promises
 
         rows = [promises(name) for name in mechanisms.names()]
+        if options.json:
+            print_json("check --list", {"table": rows}, _MEANING.splitlines())
+            return 0
         grid.show(tuple(rows[0]), [tuple(row.values()) for row in rows], caption=_MEANING)
         return 0
     with _configs(options) as (overrides, directory):
@@ -71,7 +75,8 @@ def main(argv: list[str]) -> int:
     names = list(dict.fromkeys(check.name for check in checks))
     if unknown := set(options.only or ()) - set(names):
         raise ConfigError("--only", ", ".join(sorted(unknown)), names)
-    return _show(mechanism.name, [check for check in checks if check.name in (options.only or names)])
+    chosen_checks = [check for check in checks if check.name in (options.only or names)]
+    return _show(mechanism.name, chosen_checks, as_json=options.json)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -90,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="the mechanisms there are and what they promise")
     parser.add_argument("--only", action="append", metavar="CHECK", help="only this check; may be repeated")
     parser.add_argument("--config-dir", metavar="DIR", help="directory of your own configs, as of pate run")
+    add_output_options(parser, quiet=False)
     return parser
 
 
@@ -111,11 +117,12 @@ def _configs(options: argparse.Namespace) -> Iterator[tuple[list[str], str | Non
         yield ["mechanism=checked", *(text for text in overrides if text not in chosen)], place
 
 
-def _show(name: str, checks: list[NamedCheck]) -> int:
+def _show(name: str, checks: list[NamedCheck], *, as_json: bool) -> int:
     """Carry out checks and print each with what it tried and saw, a table for each form."""
     from rich.progress import Progress
 
     begun, failed, skipped = time.monotonic(), 0, 0
+    records: list[dict[str, str]] = []
     with Progress(console=err(), transient=True, disable=not err().is_terminal) as bar:
         task = bar.add_task("checks", total=len(checks))
         for form, group in groupby(checks, key=lambda check: check.form):
@@ -125,12 +132,18 @@ def _show(name: str, checks: list[NamedCheck]) -> int:
                 failed, skipped = failed + (outcome == "FAILED"), skipped + (outcome == "skipped")
                 rows.append((check.name, outcome, check.tried, saw))
                 bar.advance(task)
-            grid.show(("check", "", "tried", "saw"), rows, title=form)
-            grid.line("")
+            heads = ("check", "outcome", "tried", "saw")
+            records += [{"form": form} | dict(zip(heads, row, strict=True)) for row in rows]
+            if not as_json:
+                grid.show(("check", "", "tried", "saw"), rows, title=form)
+                grid.line("")
     took = f"{len(checks)} checks in {time.monotonic() - begun:.0f} s"
     said = f"{failed} failed" if failed else "none failed"
     said += f", {skipped} skipped" if skipped else ""
-    grid.line(f"{name}: {took}, {said}", style="bold red" if failed else "bold")
+    if as_json:
+        print_json("check", {"table": records}, [f"{name}: {took}, {said}"])
+    else:
+        grid.line(f"{name}: {took}, {said}", style="bold red" if failed else "bold")
     return int(failed > 0)
 
 

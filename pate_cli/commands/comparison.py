@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from pate_cli.commands.methods import DEFAULT_METHODS, budgets, methods, plan_frontier
+from pate_cli.commands.printing import add_output_options
 from pate_cli.config.composition import own_configs
 from pate_cli.engine import schedule
 from pate_cli.engine.plan import Plan
@@ -43,6 +44,7 @@ def add_options(parser: argparse.ArgumentParser, eps: str, output: str) -> None:
     parser.add_argument("--config-dir", metavar="DIR", help="directory of your own configs, as of pate run")
     parser.add_argument("--force", action="store_true", help="do again what is already done")
     parser.add_argument("--output", type=Path, metavar="DIR", help=f"default: {output}")
+    add_output_options(parser)
 
 
 def planner(options: argparse.Namespace, *, limit: bool) -> Callable[[Sequence[str]], Plan]:

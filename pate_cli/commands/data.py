@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 from pate_cli.commands import grid
 from pate_cli.commands.own_files import add_format_options, read_table
+from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.datasets import NAMES, inference, schema
 from pate_cli.datasets.files import (
     EMBEDDED,
@@ -32,7 +34,7 @@ def main(argv: list[str]) -> int:
         prog="pate data", description="List, fetch and check datasets; describe your own."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="list|fetch|verify|describe")
-    commands.add_parser("list", help="every dataset, its sizes, and where its files are")
+    listed = commands.add_parser("list", help="every dataset, its sizes, and where its files are")
     fetch = commands.add_parser("fetch", help="download what is missing, check what is there")
     fetch.add_argument("names", nargs="+", metavar="NAME", help="a dataset, or all")
     verify = commands.add_parser(
@@ -50,9 +52,11 @@ def main(argv: list[str]) -> int:
         "--missing", action="append", default=[], metavar="TEXT", help="a cell that stands for no value"
     )
     add_format_options(describe)
+    for command in (listed, describe):
+        add_output_options(command, quiet=False)
     options = parser.parse_args(argv)
     if options.command == "list":
-        return _list()
+        return _list(as_json=options.json)
     if options.command == "describe":
         return _describe(options)
     if options.command == "fetch":
@@ -67,7 +71,7 @@ def _entries(names: list[str], command: str) -> list[KnownDataset]:
     return list(ENTRIES.values()) if "all" in names else [ENTRIES[name] for name in dict.fromkeys(names)]
 
 
-def _list() -> int:
+def _list(*, as_json: bool) -> int:
     rows, here = [], dict[str, list[str]]()
     for name in NAMES:
         about = ENTRIES.get(name) or EMBEDDED.get(name)
@@ -83,11 +87,23 @@ def _list() -> int:
             if path:
                 here.setdefault(str(path.parent.resolve()), []).append(form.name)
     numbers = ("records", "features", "classes")
+    if as_json:
+        print_json("data list", {"table": [_known(name) for name in NAMES]})
+        return 0
     grid.show(("name", *numbers, "files", "state", "source"), rows, right=numbers)
     for directory, names in here.items():
         grid.line(f"in {directory}: {', '.join(names)}")
     grid.line(f"pate data fetch NAME downloads to {download_directory().resolve()}")
     return 0
+
+
+def _known(name: str) -> dict[str, Any]:
+    """Record of a dataset for JSON; of a reader of files, its name alone."""
+    about = ENTRIES.get(name) or EMBEDDED.get(name)
+    sizes = {key: getattr(about, f"n_{key}", None) for key in ("records", "features", "classes")}
+    paths = [find(file) for file in about.files] if about else []
+    files = [str(path) for path in paths if path]
+    return {"name": name, **sizes, "files": files, "missing": len(paths) - len(files)}
 
 
 def _describe(options: argparse.Namespace) -> int:
@@ -109,17 +125,23 @@ def _describe(options: argparse.Namespace) -> int:
         rows.append((one_line(name), column.kind, one_line(column.about), missing))
     if proposed.classes is not None:
         rows.append((options.target, "target", one_line(", ".join(proposed.classes[:MANY])), ""))
+    if options.output is not None:
+        write_output(options.output, schema.as_yaml(proposed))
+    advice = [one_line(remark) for remark in inference.advice(table, proposed, words)]
+    if options.json:
+        heads = ("column", "kind", "about", "missing")
+        print_json("data describe", {"table": [dict(zip(heads, row, strict=True)) for row in rows]}, advice)
+        return 0
     grid.show(("column", "kind", "", "missing"), rows)
     if proposed.classes is not None and (n := len(proposed.classes)) > MANY:
         grid.line(
             f"{options.target} has {n:,} different labels, {MANY} are shown; is it a number to predict?"
         )
-    for remark in inference.advice(table, proposed, words):
-        grid.line(one_line(remark))
+    for remark in advice:
+        grid.line(remark)
     if options.output is None:
         grid.line("--output FILE.yaml writes it, for dataset.schema=FILE.yaml")
     else:
-        write_output(options.output, schema.as_yaml(proposed))
         grid.line(f"written to {options.output}")
     return 0
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from pate_cli.commands.comparison import add_options, measured, output_directory, planner
 from pate_cli.commands.comparison_report import frontier
 from pate_cli.commands.methods import budgets
+from pate_cli.commands.printing import publish
 from pate_cli.results.boards import LIMIT
-from pate_cli.results.page import publish
 from pate_cli.terminal import err, only_writer
 
 __all__ = ["main"]
@@ -28,7 +28,9 @@ def main(argv: list[str]) -> int:
     with only_writer(directory):
         repeats = measured({name: plan}, options, directory, "frontier")
         findings = frontier(repeats, plan, ["pate", "frontier", *argv])
-        code = publish(findings, directory, [f"- {statement}" for statement in findings.statements])
+        code = publish(
+            findings, directory, options, "frontier", [f"- {text}" for text in findings.statements]
+        )
     if len(budgets(options.eps)) > 1:
         hint = f"draw it: pate plot {shlex.quote(str(directory))}"
         err().print(hint, style="dim", markup=False, soft_wrap=True)

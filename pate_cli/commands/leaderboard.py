@@ -8,10 +8,10 @@ import shlex
 from pate_cli.commands.chosen_tables import DEFAULT_TABLES, tables
 from pate_cli.commands.comparison import add_options, measured, output_directory, planner
 from pate_cli.commands.comparison_report import leaderboard
+from pate_cli.commands.printing import publish
 from pate_cli.config.command_line import refuse_unused
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.results.boards import METRICS
-from pate_cli.results.page import publish
 from pate_cli.terminal import only_writer
 
 __all__ = ["main"]
@@ -44,7 +44,8 @@ def main(argv: list[str]) -> int:
     with only_writer(directory):
         repeats = measured(by_name, options, directory)
         findings = leaderboard(repeats, METRICS[options.metric], by_name, absent, command)
-        return publish(findings, directory, [f"- {line}" for line in findings.statements], remarks)
+        lines = [f"- {line}" for line in findings.statements]
+        return publish(findings, directory, options, "leaderboard", lines, remarks)
 
 
 def _parser() -> argparse.ArgumentParser:

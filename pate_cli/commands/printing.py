@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import InputError
-from pate_cli.terminal import out
+from pate_cli.terminal import err, out
 
 if TYPE_CHECKING:
+    from pate_cli.results.page import Findings
     from pate_cli.results.tables import Table
 
 __all__ = ["add_output_options", "print_json", "print_table", "print_text"]
-__all__ += ["split_output_options"]
+__all__ += ["publish", "split_output_options"]
 
 
-def add_output_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--json` and `-q`."""
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print the table without what is below it")
+def add_output_options(parser: argparse.ArgumentParser, *, quiet: bool = True) -> None:
+    """Add `--json` and, where there is text below the table, `-q`."""
+    parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
+    if quiet:
+        said = "print the table without what is below it, but for the meaning of eps"
+        parser.add_argument("-q", "--quiet", action="store_true", help=said)
 
 
 def split_output_options(argv: Sequence[str], *, csv: bool = False) -> tuple[argparse.Namespace, list[str]]:
@@ -55,6 +60,41 @@ def print_table(
         if number and each.cells:
             out().print()
         each.show(quiet=options.quiet)
+
+
+def publish(
+    findings: Findings,
+    directory: Path,
+    options: argparse.Namespace,
+    command: str,
+    lines: Iterable[str] = (),
+    remarks: Iterable[str] = (),
+) -> int:
+    """Write all files; print table, verdicts, `lines`, `remarks` and failures. 1 if there are failures."""
+    from dataclasses import asdict
+
+    from pate_cli.results.page import write
+
+    write(directory, findings)
+    if options.json:
+        tables = {"table": findings.table, **findings.more}
+        shown = {name: table.records for name, table in tables.items()}
+        verdicts = [asdict(verdict) for verdict in (*findings.rows, *findings.claims)]
+        shown |= {"verdicts": verdicts} if verdicts else {}
+        print_json(command, shown, [*filter(None, [findings.table.note]), *lines])
+    else:
+        findings.table.show(quiet=options.quiet)
+        counts = Counter(verdict.verdict for verdict in findings.rows)
+        rows = ["rows: " + ", ".join(f"{count} {word}" for word, count in counts.items())] if counts else []
+        claims = [f"{verdict.verdict}: {verdict.name}" for verdict in findings.claims]
+        for line in (*rows, *claims, *(() if options.quiet else lines)):
+            out().print(line, markup=False, soft_wrap=True)
+    for remark in remarks:
+        err().print(f"pate: {remark}", markup=False, soft_wrap=True)
+    err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
+    for failure in findings.failures:
+        err().print(f"pate: {failure}", markup=False, soft_wrap=True)
+    return 1 if findings.failures else 0
 
 
 def print_json(command: str, tables: Mapping[str, Sequence[Any]], notes: Sequence[str] = ()) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from pate_cli.commands import all_recipes
 from pate_cli.commands.outcome import RecipeOutcome, key_of, save
+from pate_cli.commands.printing import add_output_options, print_json, publish
 from pate_cli.commands.recipe_run import reproduce
 from pate_cli.config import recipes
 from pate_cli.config.composition import own_configs
 from pate_cli.errors import InputError
-from pate_cli.results.page import checked_directory, publish
+from pate_cli.results.page import checked_directory
 from pate_cli.terminal import err, only_writer, out
 
 __all__ = ["main"]
@@ -25,7 +26,7 @@ def main(argv: list[str]) -> int:
     if options.list:
         if options.name:
             raise InputError(f"--list: takes no recipe; pate reproduce {options.name} runs it")
-        return _list()
+        return _list(as_json=options.json)
     if not options.name:
         raise InputError(f"no recipe; there are: {', '.join(recipes.names())}")
     if "=" in options.name:
@@ -40,7 +41,7 @@ def main(argv: list[str]) -> int:
         findings = reproduce(
             recipe, options.overrides, quick=quick, force=force, directory=directory, config_dir=config_dir
         )
-        code = publish(findings, directory, [f"- {note}" for note in findings.notes])
+        code = publish(findings, directory, options, "reproduce", [f"- {note}" for note in findings.notes])
         if config_dir is None:  # results with the user's own options are not for the page of all recipes
             save(directory, RecipeOutcome.of(findings), key_of(recipe, options.overrides, quick=quick))
     return code
@@ -59,7 +60,8 @@ def _all(options: argparse.Namespace) -> int:
         say=lambda line: err().print(line, markup=False, soft_wrap=True),
     )
     absent = [f"{status}: {name}: {why}" for name, status, why in findings.absent]
-    return publish(findings, directory, [*absent, *(f"- {note}" for note in findings.notes)])
+    lines = [*absent, *(f"- {note}" for note in findings.notes)]
+    return publish(findings, directory, options, "reproduce", lines)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -83,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--config-dir", metavar="DIR", help="directory of your own configs, as of pate run")
     parser.add_argument("--list", action="store_true", help="say what there is")
+    add_output_options(parser)
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
     parser.add_argument("--force", action="store_true", help="do again what is already done")
     parser.add_argument(
@@ -91,7 +94,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _list() -> int:
+def _list(*, as_json: bool) -> int:
+    if as_json:
+        found = [recipes.find_recipe(name) for name in recipes.names()]
+        lines = [{"name": each.name, "title": each.title, "source": each.source} for each in found]
+        print_json("reproduce --list", {"table": lines})
+        return 0
     for name in recipes.names():
         recipe = recipes.find_recipe(name)
         out().print(f"{name}: {recipe.title}", markup=False, soft_wrap=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 from pate_cli import terminal
 from pate_cli.commands import grid
 from pate_cli.commands.hydra_runtime import run_by_hydra
+from pate_cli.commands.printing import print_table, split_output_options
 from pate_cli.config import Composer, command_line
 from pate_cli.engine.rows import Row, check_rows
 from pate_cli.engine.run_dir import execute, show_table
@@ -27,6 +28,7 @@ from pate_cli.results import read_record
 from pate_cli.results.repeats import REPEATS
 from pate_cli.results.settings import row_hash
 from pate_cli.results.store import RECORD_NAME
+from pate_cli.results.tables import Table
 
 __all__ = ["check_rows", "main", "run_jobs", "start"]
 
@@ -43,15 +45,21 @@ def main(argv: list[str]) -> int:
         from pate_cli.commands import plan
 
         return plan.main([arg for arg in argv if arg != "--dry-run"])
-    return start(argv, command=["pate", "run", *argv])[0]
+    options, argv = split_output_options(argv)
+    show = functools.partial(print_table, options=options, command="run")
+    return start(argv, command=["pate", "run", *argv], show=show)[0]
 
 
 def start(
-    argv: list[str], candidates: Sequence[Mapping[str, Any]] = (), *, command: Sequence[str]
+    argv: list[str],
+    candidates: Sequence[Mapping[str, Any]] = (),
+    *,
+    command: Sequence[str],
+    show: Callable[[Table], None],
 ) -> tuple[int, Path]:
     """Check every job before anything is written, then run them; the exit code and the directory.
 
-    `candidates` are of `pate tune`; `command` is as typed.
+    `candidates` are of `pate tune`; `command` is as typed; `show` prints the table.
     """
     line = command_line.parse_argv(argv)
     composer = Composer(line.config_dir, line.config_name, candidates)
@@ -100,14 +108,14 @@ def start(
                 run_by_hydra(line, run_here, target, candidates=candidates, files=not releases)
     except KeyboardInterrupt:
         if target.exists():
-            show_table(target)
+            show_table(target, show=show)
         raise
     except Exception as error:
         if not (line.multirun and type(error).__module__.startswith(_LAUNCHERS)):
             raise
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         grid.remark(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
-    return show_table(target, n_jobs=len(planned)), target
+    return show_table(target, n_jobs=len(planned), show=show), target
 
 
 def _show(line: command_line.CommandLine, composer: Composer) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from pate_cli.commands import grid
+from pate_cli.commands.printing import print_table, split_output_options
 from pate_cli.config import Composer, command_line
 from pate_cli.errors import InputError
 from pate_cli.results.record import RunRecord
 from pate_cli.results.store import RECORD_NAME, read_record
+from pate_cli.results.tables import Column, Table, number
 
 __all__ = ["arguments", "main"]
 
@@ -39,23 +41,33 @@ def main(argv: list[str]) -> int:
         return 0
     from pate_cli.commands.run import start
 
-    code, directory = start(*arguments(argv), command=["pate", "tune", *argv])
-    _show_choice(read_record(directory / RECORD_NAME))
+    options, argv = split_output_options(argv)
+    tables: list[Table] = []
+    code, directory = start(*arguments(argv), command=["pate", "tune", *argv], show=tables.append)
+    tables += _choice(read_record(directory / RECORD_NAME))
+    if tables:
+        print_table(tables[0], options, "tune", dict(zip(["candidates"], tables[1:], strict=False)))
     return code
 
 
-def _show_choice(record: RunRecord) -> None:
-    """Print how often each candidate was chosen, and its held-out accuracy; a release measures nothing."""
+def _choice(record: RunRecord) -> list[Table]:
+    """Table of how often each candidate was chosen, and its held-out accuracy; a release measures nothing."""
     if not record.diagnostics:
-        return
-    rows = []
-    for label in record.plan["candidates"]:
-        share = record.diagnostics.get(f"chosen {label}", 0.0)
-        right = record.diagnostics.get(f"held-out accuracy {label}")
-        rows.append((label, f"{share:.0%}", "–" if right is None else f"{right:.4f}"))
-    numbers = ("chosen", "held-out accuracy")
+        return []
+    records = [
+        {
+            "candidate": label,
+            "chosen": record.diagnostics.get(f"chosen {label}", 0.0),
+            "held-out accuracy": record.diagnostics.get(f"held-out accuracy {label}"),
+        }
+        for label in record.plan["candidates"]
+    ]
+    columns = [Column("candidate", numeric=False), Column("chosen"), Column("held-out accuracy")]
+    cells = [
+        [each["candidate"], f"{each['chosen']:.0%}", number(each["held-out accuracy"])] for each in records
+    ]
     note = "Held-out accuracy is the mean of exact counts: not differentially private."
-    grid.show(("candidate", *numbers), rows, right=numbers, caption=note)
+    return [Table(columns, cells, records, note)]
 
 
 def arguments(argv: list[str]) -> tuple[list[str], list[dict[str, Any]]]:

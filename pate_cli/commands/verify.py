@@ -6,6 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
+from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.errors import InputError, one_line
 from pate_cli.release import open_ledgers
 from pate_cli.terminal import err, out
@@ -28,6 +29,10 @@ def main(argv: list[str]) -> int:
             f"{named}: there is no directory {ledgers.path}; without it the files alone are checked"
         )
     checks = verify(options.directory, ledgers)
+    failed = sum(check.passed is False for check in checks)
+    if options.json:
+        print_json("verify", {"table": [check._asdict() for check in checks]})
+        return 1 if failed else 0
     words = {True: ("ok", "green"), False: ("FAILED", "bold red"), None: ("not checked", "yellow")}
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
@@ -37,7 +42,6 @@ def main(argv: list[str]) -> int:
         text = one_line(f"{check.title}: {check.found}" if check.found else check.title)
         table.add_row(Text(word, style), Text(text))
     out().print(table)
-    failed = sum(check.passed is False for check in checks)
     if failed:
         err().print(f"pate: {failed} of {len(checks)} checks failed", markup=False)
     elif any(check.passed is None for check in checks):
@@ -54,4 +58,5 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("directory", metavar="DIR", type=Path, help="directory of a release")
     parser.add_argument("--ledger", metavar="DIR", help="look for ledgers here, not in PATE_LEDGER")
+    add_output_options(parser, quiet=False)
     return parser

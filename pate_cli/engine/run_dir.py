@@ -10,7 +10,7 @@ import platform
 import shlex
 import traceback
 from bisect import insort
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from pate_cli.engine.store import PLACE, RepeatRecord, RepeatStore
 from pate_cli.errors import InputError
 from pate_cli.results.repeats import RepeatsFile
 from pate_cli.results.store import RECORD_NAME
+from pate_cli.results.tables import Table
 from pate_cli.terminal import write_file
 
 __all__ = ["execute", "show_table"]
@@ -229,14 +230,14 @@ class _RunDirectory:
         results.write_record(self._directory, record)
 
 
-def show_table(directory: Path, *, n_jobs: int = 1) -> int:
-    """Print the table of a run or a sweep of `n_jobs`, and return the exit code."""
+def show_table(directory: Path, *, n_jobs: int = 1, show: Callable[[Table], None] = Table.show) -> int:
+    """Print the table of a run or a sweep of `n_jobs`, by `show`, and return the exit code."""
     records = results.find_records([directory])
     if records.records:
         from pate_cli.results.overview import overview
         from pate_cli.results.repeats import find_repeats
 
-        overview(find_repeats([directory], constant=True)[0]).show()
+        show(overview(find_repeats([directory], constant=True)[0]))
     fine = ("ok", "infeasible")  # that a point of a sweep cannot work is a finding
     bad = sum(record.status not in fine for record in records.records) + len(records.unreadable)
     lost = max(0, n_jobs - len(records.records) - len(records.unreadable))

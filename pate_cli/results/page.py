@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,14 +16,14 @@ from pate_cli.errors import InputError
 from pate_cli.results.store import RECORD_NAME
 from pate_cli.results.tables import Column, Table
 from pate_cli.results.verdicts import Verdict
-from pate_cli.terminal import check_directory, err, out, write_file
+from pate_cli.terminal import check_directory, write_file
 
 if TYPE_CHECKING:
     import pandas as pd
     from jinja2 import Template
     from matplotlib.figure import Figure
 
-__all__ = ["Findings", "Progress", "StudyResult", "checked_directory", "document", "publish", "write"]
+__all__ = ["Findings", "Progress", "StudyResult", "checked_directory", "document", "write"]
 
 _HEADINGS = {
     "table": "Table",
@@ -112,25 +112,6 @@ def checked_directory(given: Path | None, default: Path) -> Path:
 def _earlier(directory: Path) -> list[Path]:
     """Paths named as the files of findings."""
     return [path for pattern in _OURS for path in directory.glob(pattern)]
-
-
-def publish(
-    findings: Findings, directory: Path, lines: Iterable[str] = (), remarks: Iterable[str] = ()
-) -> int:
-    """Write all files; print table, verdicts, `lines`, `remarks` and failures. 1 if there are failures."""
-    write(directory, findings)
-    findings.table.show()
-    counts = Counter(verdict.verdict for verdict in findings.rows)
-    rows = ["rows: " + ", ".join(f"{count} {word}" for word, count in counts.items())] if counts else []
-    claims = [f"{verdict.verdict}: {verdict.name}" for verdict in findings.claims]
-    for line in (*rows, *claims, *lines):
-        out().print(line, markup=False, soft_wrap=True)
-    for remark in remarks:
-        err().print(f"pate: {remark}", markup=False, soft_wrap=True)
-    err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
-    for failure in findings.failures:
-        err().print(f"pate: {failure}", markup=False, soft_wrap=True)
-    return 1 if findings.failures else 0
 
 
 def write(directory: Path, findings: Findings) -> list[Path]:
