@@ -38,13 +38,13 @@ _REMARKS = (
 
 def frontier(repeats: pd.DataFrame, plan: Plan, command: Sequence[str]) -> Findings:
     """Put a frontier together; `command` makes it again."""
-    (board,) = boards_of(repeats)
     config, prepared = plan.rows[0].config, plan.rows[0].checked
+    (board,) = boards_of(repeats, learner=config.student.estimator.rpartition(".")[2])
     title = f"{board.name}: accuracy against eps"
     delta, sizes = (prepared.delta, prepared.sizes) if prepared else (None, None)
     size = f"{sizes.n_private:,} private records, {sizes.n_public:,} public points" if sizes else ""
     splits = f"{config.repeats} random splits of {size}, the same for every method (seed {config.seed})"
-    drawn = points(board.every)
+    drawn = [point._replace(method=board.shown(point.method)) for point in points(board.every)]
     return _findings(
         "frontier",
         [board],
@@ -56,7 +56,7 @@ def frontier(repeats: pd.DataFrame, plan: Plan, command: Sequence[str]) -> Findi
         tables=frontier_tables(board),
         draw=functools.partial(draw, drawn, title=f"{title}, {config.repeats} splits", width=6.4, height=4.0),
         notes=_REMARKS,
-        said=frontier_statements(board),
+        said=frontier_statements(board, _releases(plan)),
     )
 
 
@@ -119,7 +119,10 @@ def _findings(
         for row in (*board.rows, *board.baselines.values())
     }
     data = {key: text for of, plan in plans.items() for key, text in plan.data(of if several else "").items()}
-    described = [f"{one}: {BASELINES[one]}. {NOT_PRIVATE.capitalize()}." for one in boards[0].baselines]
+    described = [
+        f"{boards[0].shown(one)}: {BASELINES[one]}. {NOT_PRIVATE.capitalize()}."
+        for one in boards[0].baselines
+    ]
     repeats = next(iter(plans.values())).rows[0].config.repeats
     return Findings(
         recipe=Recipe(name, title, source, shows, "runs", repeats=repeats),
@@ -139,6 +142,15 @@ def _findings(
         },
         failures=[f"{one}: {row.reason}" for one, row in rows.items() if row.status == "failed"],
     )
+
+
+def _releases(plan: Plan) -> dict[tuple[str, float], list[str]]:
+    """Overrides of a release by method and eps, without those of experiments."""
+    left_out = ("eps=", "repeats=", "seed=", "name=", "tags=", "cache", "compute")
+    return {
+        (row.method, row.config.eps): [t for t in row.spec.overrides if not t.startswith(left_out)]
+        for row in plan.rows
+    }
 
 
 def _name(row: MeasuredRow) -> str:

@@ -85,6 +85,11 @@ class Board:
     name: str
     every: Sequence[MeasuredRow]
     metric: Metric = ACCURACY
+    learner: str = ""  # of the student, by which the baseline on all private records is called
+
+    def shown(self, name: str) -> str:
+        """Name of a method or a baseline in tables, figures and sentences."""
+        return f"{self.learner} without privacy" if self.learner and name == ALL_PRIVATE else name
 
     @functools.cached_property
     def rows(self) -> list[MeasuredRow]:
@@ -129,12 +134,12 @@ class Board:
         return self.lead(LIMIT, name, eps) if LIMIT in self.baselines else None
 
 
-def boards_of(repeats: pd.DataFrame, metric: Metric = ACCURACY) -> list[Board]:
+def boards_of(repeats: pd.DataFrame, metric: Metric = ACCURACY, learner: str = "") -> list[Board]:
     """Boards of a table of repeats, one a dataset."""
     rows: dict[str, list[MeasuredRow]] = {}
     for row in rows_of(repeats):
         rows.setdefault(row["dataset"], []).append(row)
-    return [Board(name, every, metric) for name, every in rows.items()]
+    return [Board(name, every, metric, learner) for name, every in rows.items()]
 
 
 class Standing(NamedTuple):

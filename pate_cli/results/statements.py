@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from pate_cli.results.boards import ALL_PRIVATE, FAMILY, LIMIT, MAJORITY, Board, Standing
@@ -12,42 +14,58 @@ from pate_cli.results.tables import number
 __all__ = ["chosen_families", "counted", "frontier_statements", "leaderboard_statements"]
 
 
-def frontier_statements(board: Board) -> list[str]:
-    """Best method at each eps, and methods of no use."""
-    sentences = [text for eps in board.budgets for text in _best(board, eps)]
+def frontier_statements(
+    board: Board, releases: Mapping[tuple[str, float], Sequence[str]] | None = None
+) -> list[str]:
+    """Methods of no use, and which one to take at each eps; `releases` are overrides by method and eps.
+
+    The last sentence has the command of a release, at the eps nearest to 1.
+    """
+    releases = releases or {}
     no_better, infeasible = {}, {}
     for name in board.methods:
         leads = {eps: board.lead(name, MAJORITY, eps) for eps in board.budgets}
         no_better[name] = [eps for eps, lead in leads.items() if lead is not None and lead.sign <= 0]
         rows = [board.row(name, eps) for eps in board.budgets]
         infeasible[name] = [row for row in rows if row.status == "infeasible"]
-    sentences += [
+    sentences = [
         f"{name} is not better than a constant answer, as far as can be told, at eps {_listed(budgets)}."
         for name, budgets in no_better.items()
         if budgets
     ]
-    return sentences + [
+    sentences += [
         f"{name} is infeasible at eps {_listed(row['eps'] for row in rows)}: {rows[-1].reason}"
         for name, rows in infeasible.items()
         if rows
     ]
+    best = {eps: next(iter(values)) for eps in board.budgets if (values := board.values(eps))}
+    useful = {eps: name for eps, name in best.items() if eps not in no_better[name]}
+    for eps, name in best.items():
+        none = f"At eps {eps:g} no method is better than a constant answer, as far as can be told."
+        sentences.append(_decision(board, eps, name, releases) if eps in useful else none)
+    if useful and releases:
+        eps = min(useful, key=lambda eps: abs(math.log(eps)))
+        command = shlex.join(["pate", "run", "release=true", *releases[useful[eps], eps], f"eps={eps:g}"])
+        sentences.append(
+            f"The release: {command}. This choice looked at private records; that of pate tune is in its "
+            "guarantee."
+        )
+    return sentences
 
 
-def _best(board: Board, eps: float) -> list[str]:
-    """Best method of a budget, those within its interval, and the distance to all private records."""
-    values = board.values(eps)
-    if not values:
-        return []
-    best, *others = values
-    text = f"At eps {eps:g} the best mean accuracy is that of {best}, {number(values[best])}"
-    leads = {name: board.lead(best, name, eps) for name in board.methods if name in others}
-    if close := [name for name, lead in leads.items() if lead and lead.sign == 0]:
-        text += f"; the difference to {', '.join(close)} is within its interval"
-    if (gap := board.lead(ALL_PRIVATE, best, eps)) is not None:
-        text += f". {ALL_PRIVATE.capitalize()}, without privacy, give {gap.text(sign=True)} more"
-    if LIMIT in board.baselines and (gap := board.below(best, eps)) is not None:
-        text += f"; the {LIMIT} gives {gap.text(sign=True)} more"
-    return [f"{text}."]
+def _decision(
+    board: Board, eps: float, best: str, releases: Mapping[tuple[str, float], Sequence[str]]
+) -> str:
+    """Method to use at a budget, how far it is from models without privacy, and which are as good."""
+    of_mechanism = [text for text in releases.get((best, eps), ()) if text.startswith("mechanism")]
+    text = f"At eps {eps:g} use {' '.join(of_mechanism) or best} ({number(board.values(eps)[best])}"
+    for name in (ALL_PRIVATE, LIMIT):
+        if name in board.baselines and (gap := board.lead(name, best, eps)) is not None:
+            points = gap.times(100 if gap.mean >= 0 else -100).text(1)
+            text += f"; {points} points {'below' if gap.mean >= 0 else 'above'} {board.shown(name)}"
+    leads = {name: board.lead(best, name, eps) for name in board.methods if name != best}
+    close = [name for name, lead in leads.items() if lead and lead.sign == 0]
+    return f"{text})" + (f"; {', '.join(close)} may be as good." if close else ".")
 
 
 def _listed(values: Iterable[float]) -> str:

@@ -67,7 +67,7 @@ def _cells(board: Board, row: MeasuredRow) -> dict[str, str]:
     below = board.below(row["method"], row["eps"]) if private and metric.unit else None
     return {
         "table": board.name,
-        "method": row["method"] if private else f"{row['method']} ({NOT_PRIVATE})",
+        "method": row["method"] if private else f"{board.shown(row['method'])} ({NOT_PRIVATE})",
         "eps": number(row["eps"], "g"),
         "teachers": number(_whole(row["n_teachers"]) or None, ",d"),
         "T": number(_whole(row["cutoff"]), "d"),
@@ -155,7 +155,9 @@ def _methods_table(board: Board) -> Table:
         private = "(eps, 0)-DP" if pure else "(eps, delta)-DP"
         guarantees.append("not private" if name in BASELINES else private)
         means = {eps: row.over("accuracy") for eps, row in by_eps.items()}
-        shown[(name,)] = {_at(eps): number(one) if one else by_eps[eps].status for eps, one in means.items()}
+        shown[(board.shown(name),)] = {
+            _at(eps): number(one) if one else by_eps[eps].status for eps, one in means.items()
+        }
     columns, cells = pivoted(_columns("method"), list(map(_at, board.budgets)), shown)
     delta = max((row["delta"] for row in board.every if row["delta"] is not None), default=None)
     note = (
@@ -185,7 +187,7 @@ def _paired(boards: Sequence[Board], word: str) -> dict[str, Table]:
     for board in boards:
         against = {name: name for name in others}
         if not several:
-            against |= {name: f"{name} ({NOT_PRIVATE})" for name in board.baselines}
+            against |= {name: f"{board.shown(name)} ({NOT_PRIVATE})" for name in board.baselines}
         for name, full in against.items():
             leads = {eps: board.lead(first, name, eps) for eps in board.budgets}
             key = (board.name, full) if several else (full,)

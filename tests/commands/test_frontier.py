@@ -58,7 +58,10 @@ def test_tables_figure_and_report(outside, capsys):
     page = (there / "report.html").read_text()
     for shown in (out, page):
         assert "not differentially private" in " ".join(shown.split())
-        assert "At eps 4 the best mean accuracy is that of" in shown
+        assert "At eps 4 use mechanism=" in shown
+        assert "points below best model without privacy" in shown or "points above best" in shown
+        assert "without privacy" in shown
+        assert "The release: pate run release=true dataset.n_records=3000" in shown
         assert "infeasible" in shown
     assert "pate frontier dataset.n_records=3000" in page
     # four methods at two budgets, less svt at 0.05, and five baselines

@@ -31,22 +31,25 @@ def test_best_and_its_distance_to_the_ceiling():
         },
         {ALL_PRIVATE: [0.9, 0.92], LIMIT: [0.95, 0.97]},
     )
-    assert frontier(board)[0] == (
-        "At eps 1 the best mean accuracy is that of noisy_gd, 0.8050 ± 0.0635; the difference to active is "
-        "within its interval. All private records, without privacy, give +0.1050 ± 0.0635 more; the "
-        "best model without privacy gives "
-        "+0.1550 ± 0.0635 more."
-    )
+    releases = {("noisy_gd", 1): ["dataset=a b", "mechanism=noisy_gd"]}
+    assert frontier(board, releases)[-2:] == [
+        "At eps 1 use mechanism=noisy_gd (0.8050 ± 0.0635; 10.5 ± 6.4 points below all private records; "
+        "15.5 ± 6.4 points below best model without privacy); active may be as good.",
+        "The release: pate run release=true 'dataset=a b' mechanism=noisy_gd eps=1. This choice looked at "
+        "private records; that of pate tune is in its guarantee.",
+    ]
 
 
 def test_no_better_than_a_constant():
     board = made_up(
         {("gaussian", 1): ([0.5, 0.7], 60), ("gaussian", 2): ([0.7, 0.7], 60)}, {MAJORITY: [0.5, 0.51]}
     )
-    said = "gaussian is not better than a constant answer, as far as can be told, at eps 1."
-    assert said in frontier(board)
+    said = frontier(board)
+    assert said[0] == "gaussian is not better than a constant answer, as far as can be told, at eps 1."
+    assert said[1] == "At eps 1 no method is better than a constant answer, as far as can be told."
+    assert said[2].startswith("At eps 2 use gaussian (")
 
 
 def test_what_is_infeasible_is_said():
     said = frontier(made_up({("gaussian", 0.01): ([0.8, 0.8], 60), ("svt", 0.01): ([], 0)}))
-    assert said[-1] == "svt is infeasible at eps 0.01: too few teachers"
+    assert said[0] == "svt is infeasible at eps 0.01: too few teachers"
