@@ -117,6 +117,9 @@ BUGS = [
     ("a person's records dealt to several teachers", moved, Form("gaussian", persons=True),
      "teachers.training:deal", "if private.units is None:",
      "parts = partition(private.n_records, n_teachers, rng)\n    if True:"),
+    ("every teacher gets the first part", moved, Form("gaussian"),  # as a public PATE-GAN does
+     "teachers.training:deal", "if private.units is None:",
+     "parts = parts[:1] * n_teachers\n    if private.units is None:"),
     ("features of all records 0 where one is far", moved, Form("gaussian", mapped=True),
      f"{kernel}:KernelFeatures.values", "self.apply(X)[:, :-1].astype(np.float64)",
      "self.apply(X)[:, :-1].astype(np.float64) * (abs(X).max() < 100)"),

@@ -33,6 +33,7 @@ EXTREME = (([1e39, -1e308], 1), ([1e308, 1e39], 0), ([5e-324, -0.0], 1))
 LABELS = ("by a rule", "at random", "of one class")
 """Labels of the private records; at random, teachers' votes are near ties."""
 
+_TEACHING = 1  # seed of the parts and of the teachers
 _USUAL = (([1e3, -1e3], 1), ([0.0, 0.0], 0), ([-4.0, 5.0], 1))
 
 
@@ -130,6 +131,9 @@ class Form:
             dealt = np.random.default_rng(SEED).permutation(N).tolist()
             roles = (dealt[0], dealt[-1]) if plan.describe().get("n_holdout") else (dealt[-1],)
             changes += product(roles, EXTREME)
+            # one of the first part, which all teachers might have been given
+            first = int(np.random.default_rng(_TEACHING).permutation(N)[0])
+            changes.append((first, _USUAL[0]))
         y = records.y.copy()
         one = 5 if records.units is None else records.units == 5
         y[one] = (y[one] + 1) % self.n_classes
@@ -168,7 +172,7 @@ class Form:
             seen,
             n_teachers=s.n_teachers,
             learner=learner,
-            rng=np.random.default_rng(1),
+            rng=np.random.default_rng(_TEACHING),
             n_classes=self.n_classes,
             strict=False,
         )
