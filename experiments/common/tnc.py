@@ -212,8 +212,9 @@ def verdict(curve: Curve, rows: int) -> Verdict:
     made = close(name, slope.less(predicted), SLACK, says, rows)
     sharp = predicted if curve.sharp is None else curve.sharp
     if made.verdict == "differs (below)" and (against := judge(slope, sharp)) != "faster":
-        says += f"; the bound is not tight: the family's own exponent is {sharp:.3f} ({against})"
-    return replace(made, reason=says)
+        text = f"; the bound is not tight: the family's own exponent is {sharp:.3f} ({against})"
+        return replace(made, reason=made.reason + text)
+    return made
 
 
 def draw(

@@ -39,7 +39,7 @@ from pate_cli.privacy.door import Door
 from pate_cli.results.figures import STYLES
 from pate_cli.results.interval import Interval
 from pate_cli.results.page import Progress, StudyResult
-from pate_cli.results.verdicts import Verdict, compare
+from pate_cli.results.verdicts import Verdict, close
 from pate_cli.types import FloatArray, PrivateRecords
 
 from ..common.agnostic_methods import enough_teachers
@@ -171,7 +171,7 @@ def _verdicts(found: dict[int, list[_Run]], unsure: float, p: dict[str, Any]) ->
     gap = Interval.of(shares).less(unsure)
     claim = f"control: points further than 3w/4 from certain are the share of the closed form, to {AGREES:g}"
     says = f"measured less exact {gap.text(4, sign=True)}, exact {unsure:.4f}"
-    made.append(Verdict(claim, compare(gap, AGREES), says, gap, AGREES))
+    made.append(close(claim, gap, AGREES, says))
     return made
 
 

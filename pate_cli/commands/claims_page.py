@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from pate_cli.commands.outcome import RecipeOutcome
@@ -14,7 +12,7 @@ from pate_cli.config.recipes import Recipe
 from pate_cli.engine.sources import sources
 from pate_cli.results.page import Findings
 from pate_cli.results.tables import ABSENT, Column, Table, number
-from pate_cli.results.verdicts import Verdict, VerdictWord
+from pate_cli.results.verdicts import Verdict, VerdictWord, totals
 
 __all__ = ["NAME", "NOT_RUN", "page_of"]
 
@@ -28,8 +26,8 @@ _NOTE = (
     "given: docs/reproduce.md. Accuracy is measured on held-out records: not differentially private."
 )
 _SEEDS = (
-    "Run with several seeds: a verdict is given where all seeds give it; where they differ it is undecided, "
-    "and the numbers are those of the first."
+    "Run with several seeds: their repeats are pooled, and the verdict is that of all of them. A claim over "
+    "several cases has no interval to pool: there all seeds must agree, and the numbers are of the first."
 )
 
 
@@ -49,12 +47,13 @@ _COLUMNS = {
 def page_of(found: Mapping[str, Mapping[str, RecipeOutcome]], *, quick: bool, command: list[str]) -> Findings:
     """Put the verdicts of recipes, found by recipe and then by seed, on one page."""
     several = len({seed for by_seed in found.values() for seed in by_seed}) > 1
+    judged = [(name, by_seed, *one) for name, by_seed in found.items() for one in _across(by_seed)]
     records = [
         {
             "recipe": name,
             "claim": verdict.name,
             "ours_less_claimed": verdict.gap and verdict.gap.mean,
-            "half_width": verdict.gap and verdict.gap.half_width,
+            "half_width": verdict.interval and verdict.interval.half_width,
             "level": verdict.gap and verdict.gap.level,
             "n": verdict.gap and verdict.gap.n,
             "margin": verdict.margin,
@@ -63,20 +62,17 @@ def page_of(found: Mapping[str, Mapping[str, RecipeOutcome]], *, quick: bool, co
             "reason": verdict.reason,
             "command": shlex.join(next(iter(by_seed.values())).command),
         }
-        for name, by_seed in found.items()
-        for verdict, words in _across(by_seed)
+        for name, by_seed, verdict, words in judged
     ]
     shown = [name for name in _COLUMNS if several or name != "seeds"]
     cells = [[_cell(record, name) for name in shown] for record in records]
-    counts = Counter(record["verdict"] for record in records)
-    summary = ", ".join(f"{count} {word}" for word, count in counts.most_common())
     absent = _absent(found)
     return Findings(
         recipe=Recipe(
             name=NAME,
             title="Every claim of the papers that is tested here",
             source="BTT18, NB20, LZCW21 and LWY25, by the recipes of experiments/",
-            shows=f"{len(records)} rows and claims of {len(found)} recipes: {summary}.",
+            shows=f"{len(found)} recipes: {totals([verdict for *_, verdict, _ in judged])}.",
             kind=NAME,
         ),
         command=command,
@@ -98,14 +94,13 @@ def _cell(record: Mapping[str, Any], name: str) -> str:
 
 
 def _across(by_seed: Mapping[str, RecipeOutcome]) -> list[tuple[Verdict, list[VerdictWord]]]:
-    """Verdicts that all seeds make together, with the numbers of the first that has any; and all words."""
+    """Verdicts of all seeds together, see `Verdict.pooled`; and the word of each."""
     each = [{verdict.name: verdict for verdict in outcome.verdicts} for outcome in by_seed.values()]
     together = []
     for name in dict.fromkeys(name for verdicts in each for name in verdicts):
         words: list[VerdictWord] = [v[name].verdict if name in v else "missing" for v in each]
-        first = next(v[name] for v in each if name in v)
-        agreed = words[0] if len(set(words)) == 1 else "no verdict" if "no verdict" in words else "undecided"
-        together.append((replace(first, verdict=agreed), words))
+        absent = Verdict(name, "missing", "no such row with this seed")
+        together.append((Verdict.pooled([v.get(name, absent) for v in each]), words))
     return together
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import InputError
+from pate_cli.results.verdicts import OWN
 from pate_cli.terminal import err, out
 
 if TYPE_CHECKING:
@@ -86,7 +87,10 @@ def publish(
         findings.table.show(quiet=options.quiet)
         counts = Counter(verdict.verdict for verdict in findings.rows)
         rows = ["rows: " + ", ".join(f"{count} {word}" for word, count in counts.items())] if counts else []
-        claims = [f"{verdict.verdict}: {verdict.name}" for verdict in findings.claims]
+        claims = [
+            f"{verdict.verdict}: {verdict.name}" + f": {verdict.reason}" * (verdict.verdict == OWN)
+            for verdict in findings.claims
+        ]
         for line in (*rows, *claims, *(() if options.quiet else lines)):
             out().print(line, markup=False, soft_wrap=True)
     for remark in remarks:

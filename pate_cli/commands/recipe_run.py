@@ -34,7 +34,7 @@ from pate_cli.results.recipe_figures import check_figure, run_figures
 from pate_cli.results.recipe_tables import KEYS, PRINTED, paired_table, pairs, recipe_table
 from pate_cli.results.repeats import RepeatsFile, read_repeats
 
-__all__ = ["assemble", "check_views", "columns_of_recipe", "reproduce"]
+__all__ = ["assemble", "check_views", "columns_of_recipe", "labelled", "reproduce"]
 
 
 def reproduce(
@@ -56,7 +56,7 @@ def reproduce(
             def progress(done: int, total: int) -> None:
                 advance(done, 0, total)
 
-            return run_study(recipe, given, progress, quick=quick, config_dir=config_dir)
+            return labelled(run_study(recipe, given, progress, quick=quick, config_dir=config_dir))
     check_views(recipe.name, recipe.figures, recipe.claims)
     finish = finisher(recipe)
     plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
@@ -65,7 +65,14 @@ def reproduce(
         seen = functools.partial(schedule.Done.write, table=table)
         results = schedule.run(plan, directory / PLACE, force=force, advance=advance, seen=seen)
     table.write()
-    return assemble(plan, rows_of(read_repeats(table.path)), results.repeats, finish)
+    return labelled(assemble(plan, rows_of(read_repeats(table.path)), results.repeats, finish))
+
+
+def labelled(findings: Findings) -> Findings:
+    """Put verdicts under the words that the recipe gives them."""
+    label = findings.recipe.label_of
+    rows, claims = ([v.labelled(label(v.name)) for v in some] for some in (findings.rows, findings.claims))
+    return replace(findings, rows=rows, claims=claims)
 
 
 def columns_of_recipe(row: Row) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pate_cli.checks import OneOf, Real, Whole, known, take
 from pate_cli.config.composition import packaged
@@ -17,6 +17,12 @@ from pate_cli.errors import InputError
 __all__ = ["FILE", "STUDY", "Recipe", "RowSpec", "find_recipe", "names", "read_recipe"]
 
 FILE = "recipe.yaml"
+LABELS: tuple[Literal["bound holds, not attained", "own question", "error in the paper"], ...] = (
+    "bound holds, not attained",
+    "own question",
+    "error in the paper",
+)
+"""Words that a recipe gives to claims: where ours differs, the second whatever comes out."""
 STUDY = "study.py"
 _FIELD = re.compile(r"\{(\w+)\}")
 
@@ -49,11 +55,20 @@ class Recipe:
     pairs: tuple[tuple[str, str], ...] = ()  # methods compared at the same splits: (of, minus)
     claims: tuple[dict[str, Any], ...] = ()  # see `pate_cli.results.claims.claim_verdicts`
     margin: float = 0.02  # accuracies closer than this count as the same
+    labels: dict[str, Any] = field(default_factory=dict)  # words for claims, with how their names begin
+    printed_error: dict[str, Any] = field(default_factory=dict)  # what the printed half widths are
     params: dict[str, Any] = field(default_factory=dict)  # of the study, or of the `study.py` beside runs
     data: tuple[str, ...] = ()  # datasets that the study reads
     printed: dict[str, Any] = field(default_factory=dict)  # in the paper, but of no row
     notes: tuple[str, ...] = ()
     directory: Path = Path()  # with `recipe.yaml`, and `study.py` where there is one
+
+    def label_of(self, claim: str) -> str:
+        """Word that the recipe gives to a claim, of `LABELS`; controls are ours."""
+        for word, starts in self.labels.items():
+            if any(claim.startswith(start) for start in starts):
+                return word
+        return "own question" if claim.startswith("control") else ""
 
 
 def _text(given: Any) -> str:
@@ -72,6 +87,26 @@ def _loops(given: Any) -> dict[str, Any]:
     return loops
 
 
+def _label_lists(given: Any) -> dict[str, list[str]]:
+    """Beginnings of claims by the word they get; ValueError otherwise."""
+    if not all(word in LABELS and isinstance(starts, list) for word, starts in dict(given or {}).items()):
+        raise ValueError
+    return {word: list(map(str, starts)) for word, starts in dict(given or {}).items()}
+
+
+def _printed_error(given: Any) -> dict[str, Any]:
+    """Repeats that printed means are of, and what their half widths are; ValueError otherwise."""
+    content = dict(given or {})
+    if content and (content.keys() != {"repeats", "half_width"} or content["half_width"] not in _HALF_WIDTHS):
+        raise ValueError
+    if content:
+        take("repeats", content["repeats"], Whole(2))
+    return content
+
+
+_HALF_WIDTHS = {"1.96 s/n": 0.5, "1.96 s/sqrt(n)": 0.0}
+"""Forms of printed half widths; the standard error of the mean is h/1.96 times this power of n."""
+
 _TEXT = Made(_text, "a text")
 _MAY_BE_EMPTY = Made(lambda given: " ".join(str(given or "").split()), "a text")
 _LIST = Made(lambda given: tuple(given or ()), "a list")
@@ -87,6 +122,8 @@ _RECIPE = {
     "pairs": Made(lambda given: tuple((str(of), str(minus)) for of, minus in given or ()), "[[OF, MINUS]]"),
     "claims": _LIST,
     "margin": Real(0, 1, open_above=True),
+    "labels": Made(_label_lists, f"lists of how claims begin, under {', '.join(LABELS)}"),
+    "printed_error": Made(_printed_error, f"repeats and half_width, one of {', '.join(_HALF_WIDTHS)}"),
     "params": _MAPPING,
     "data": _LIST,
     "printed": _MAPPING,
@@ -122,7 +159,14 @@ def read_recipe(directory: Path) -> Recipe:
         keys = _read(_load(path), _RECIPE, {"repeats": Recipe.repeats, "margin": Recipe.margin})
         settings = tuple(map(str, keys.pop("settings")))
         rows = [row for index, one in enumerate(keys.pop("rows")) for row in _rows(one, f"rows[{index}]")]
-        rows = [replace(row, overrides=settings + row.overrides) for row in rows]
+        rows = [
+            replace(
+                row,
+                overrides=settings + row.overrides,
+                printed=_with_error(row.printed, keys["printed_error"]),
+            )
+            for row in rows
+        ]
         if keys["kind"] == "runs" and not rows:
             raise InputError("rows: missing; a recipe of kind runs needs it")
         if keys["kind"] == "study" and not (directory / STUDY).is_file():
@@ -135,6 +179,14 @@ def read_recipe(directory: Path) -> Recipe:
     figures = tuple(keys.pop("figure"))
     keys["quick"] = keys["quick"] or ({} if keys["kind"] == "study" else [])
     return Recipe(directory.resolve().name, rows=tuple(rows), figures=figures, directory=directory, **keys)
+
+
+def _with_error(printed: dict[str, Any], rule: Mapping[str, Any]) -> dict[str, Any]:
+    """Printed numbers of a row with the standard error of its mean accuracy, by its printed half width."""
+    if not rule or "ci" not in printed:
+        return printed
+    power = rule["repeats"] ** _HALF_WIDTHS[rule["half_width"]]
+    return printed | {"error": printed["ci"] / 1.96 * power, "repeats": rule["repeats"]}
 
 
 def _load(path: Path) -> Any:

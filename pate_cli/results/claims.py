@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 from pate_cli.errors import InputError
 from pate_cli.results.interval import Interval, simultaneous
 from pate_cli.results.means import MeasuredRow
-from pate_cli.results.recipe_tables import Pair, chosen, difference, digits_of, matches, signed
-from pate_cli.results.verdicts import FEWEST, Verdict, VerdictWord, at_least, combined, compare
+from pate_cli.results.recipe_tables import Pair, chosen, digits_of, error_of, matches, signed
+from pate_cli.results.verdicts import FEWEST, Verdict, VerdictWord, at_least, close, combined
 
 __all__ = ["CLAIMS_RULE", "check_claim", "claim_verdicts", "eps_ex_post_verdict", "row_verdicts"]
 
@@ -47,35 +48,35 @@ def row_verdicts(
     but = f" (with {' '.join(typed)})" if typed else ""
     verdicts = {}
     for row in printed:
-        word, reason = _row(row, margin, len(printed), quick)
-        name, gap = str(row["name"]), difference(row)
-        wide = gap and gap.at(simultaneous(len(printed)))
-        verdicts[name] = Verdict(name, word, reason + but * bool(row.n), wide, margin)
+        verdict = _row(row, margin, len(printed), quick)
+        verdicts[verdict.name] = replace(verdict, reason=verdict.reason + but * bool(row.n))
     return verdicts
 
 
-def _row(row: MeasuredRow, margin: float, n_rows: int, quick: bool) -> tuple[VerdictWord, str]:
-    gap, eps = difference(row), row["printed_eps"]
+def _row(row: MeasuredRow, margin: float, n_rows: int, quick: bool) -> Verdict:
+    name, ours, eps = str(row["name"]), row.over("accuracy"), row["printed_eps"]
     if row.status != "ok":
-        return "missing", f"{row.status}: {row.reason}"
-    if gap is None:
-        return "missing", "nothing was measured"
+        return Verdict(name, "missing", f"{row.status}: {row.reason}")
+    if ours is None:
+        return Verdict(name, "missing", "nothing was measured")
+    gap, (error, repeats) = ours.less(row["printed_accuracy"]), error_of(row)
+    shown = gap.at(simultaneous(n_rows)).widened(error, repeats)
+    by = f"ours {signed(shown)} against the printed value"
+    by += f", whose standard error is {error:.4f}" * (error > 0)
+    judged = close(name, gap, margin, by, n_rows, error, repeats)
     if eps not in (None, row["eps"]):
-        return "no verdict", f"eps is {row['eps']:g} here and {eps:g} in the paper"
+        return replace(
+            judged, verdict="no verdict", reason=f"eps is {row['eps']:g} here and {eps:g} in the paper"
+        )
     if quick:
-        return "no verdict", "quick run"
-    by = f"ours {signed(gap.at(simultaneous(n_rows)))} against the printed value"
+        return replace(judged, verdict="no verdict", reason="quick run")
     majority = row["majority_rate"]
     if majority is not None and row["printed_accuracy"] < majority:
-        word: VerdictWord = "printed number unusable"
-        return word, f"the printed accuracy lies under {majority:.3f}, what a constant answer gets; {by}"
-    word = compare(gap, margin, n_rows)
-    where = {
-        "reproduces": f"wholly within {margin:g}",
-        "undecided": f"neither wholly within {margin:g} nor wholly beyond",
-        "no verdict": f"{gap.n} repeats are fewer than {FEWEST}",
-    }
-    return word, f"{by}: {where.get(word, f'wholly beyond {margin:g}')}"
+        why = f"the printed accuracy lies under {majority:.3f}, what a constant answer gets; {by}"
+        return replace(judged, verdict="unusable", reason=why)
+    if judged.verdict == "no verdict":
+        return replace(judged, reason=f"{by}: {gap.n} repeats are fewer than {FEWEST}")
+    return judged
 
 
 def eps_ex_post_verdict(rows: Sequence[MeasuredRow]) -> Verdict | None:

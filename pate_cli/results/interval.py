@@ -88,6 +88,15 @@ class Interval:
         half = None if self.half_width is None else _quantile(level, self.n) * self.standard_error
         return replace(self, half_width=half, level=level)
 
+    def widened(self, error: float, n: int) -> Interval:
+        """The same with the error of an independent mean over n repeats added; 0 for an exact number.
+
+        Degrees of freedom are those of the smaller sample, which is cautious.
+        """
+        if not error or self.half_width is None:
+            return self
+        return Interval.around(self.mean, math.hypot(self.standard_error, error), min(self.n, n), self.level)
+
     def less(self, value: float) -> Interval:
         """The same less a constant."""
         return replace(self, mean=self.mean - value)

@@ -11,30 +11,36 @@ from pate_cli.results.means import MeasuredRow, flat, paired_difference
 from pate_cli.results.tables import ABSENT, Column, Table, number
 from pate_cli.results.verdicts import Verdict, rule
 
-__all__ = ["KEYS", "PRINTED", "Pair", "chosen", "difference", "digits_of", "matches"]
+__all__ = ["KEYS", "PRINTED", "Pair", "chosen", "difference", "digits_of", "error_of", "matches"]
 __all__ += ["paired_table", "pairs", "recipe_table", "signed", "value_of"]
 
 KEYS = ("dataset", "method", "panel", "eps", "cutoff", "teachers", "name")
 """By which rows are chosen."""
 
 PRINTED = tuple(
-    f"printed_{name}" for name in ("queries", "queries_ci", "eps", "eps_ex_post", "accuracy", "ci")
+    f"printed_{name}"
+    for name in ("queries", "queries_ci", "eps", "eps_ex_post", "accuracy", "ci", "error", "repeats")
 )
 """Columns of the numbers printed in a paper."""
 
 NOTE = (
     "eps is the guarantee of one repeat; eps_ex_post depends on the outputs: a report, not a guarantee. "
     "Accuracy is measured on held-out records: not differentially private. "
-    f"{T_NOTE}; the paper's is as it is printed, and a difference is from the printed number itself."
+    f"{T_NOTE}; the paper's is as printed; a difference has the error of the printed mean, if known."
 )
 _PAIRED = ("accuracy", "answered", "eps_ex_post")
 _DIAGNOSTICS = ("label_agreement", "label_accuracy", "vote_accuracy", "teacher_accuracy", "ceiling")
 
 
 def difference(row: MeasuredRow) -> Interval | None:
-    """Our accuracy less the printed one, taken as exact: its own interval is printed beside it."""
+    """Our accuracy less the printed one, with the errors of both."""
     ours, printed = row.over("accuracy"), row["printed_accuracy"]
-    return None if ours is None or printed is None else ours.less(printed)
+    return None if ours is None or printed is None else ours.less(printed).widened(*error_of(row))
+
+
+def error_of(row: MeasuredRow) -> tuple[float, int]:
+    """Standard error of the printed accuracy, and the repeats it is of; 0 where the paper does not tell."""
+    return float(row["printed_error"] or 0), int(row["printed_repeats"] or 0)
 
 
 def value_of(row: MeasuredRow, key: str) -> Any:

@@ -2,20 +2,23 @@
 
 A verdict is given only if the *whole* interval supports it, at a level corrected for the number of rows
 judged together (Bonferroni, `interval.simultaneous`): all verdicts of a table are right with probability at
-least 95%, however many rows and repeats there are; what the repeats cannot tell is "undecided".
+least 95%, however many rows and repeats there are; what the repeats cannot tell is "undecided". A printed
+mean is a measurement: where its error is known, the interval of the difference has both.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
+from pate_cli.config.recipes import LABELS
 from pate_cli.results.interval import LEVEL, Interval, simultaneous
 
-__all__ = ["FEWEST", "VERDICTS", "Verdict", "VerdictWord"]
-__all__ += ["above", "at_least", "close", "combined", "compare", "rule"]
+__all__ = ["FEWEST", "OWN", "VERDICTS", "Verdict", "VerdictWord"]
+__all__ += ["above", "at_least", "close", "combined", "compare", "rule", "totals"]
 
 VerdictWord: TypeAlias = Literal[
     "reproduces",
@@ -24,12 +27,17 @@ VerdictWord: TypeAlias = Literal[
     "differs (below)",
     "undecided",
     "missing",
-    "printed number unusable",
+    "unusable",
+    "bound holds, not attained",
+    "own question",
+    "error in the paper",
     "no verdict",
 ]
 
 VERDICTS: tuple[str, ...] = get_args(VerdictWord)
 FEWEST = 10  # repeats that a verdict needs: with fewer accuracies Student's t is not near its level
+OWN: VerdictWord = "own question"
+_MANY = 100
 
 
 @dataclass(frozen=True)
@@ -39,8 +47,12 @@ class Verdict:
     name: str
     verdict: VerdictWord
     reason: str  # our number beside theirs, or why there is none
-    gap: Interval | None = None  # ours less the claimed, at the level of the test; None for several cases
+    gap: Interval | None = None  # ours less the claimed, of our repeats alone, at the level of the test
     margin: float | None = None
+    test: Literal["", "close", "above"] = ""  # of which `gap` decides; empty for another, or several cases
+    printed_error: float = 0.0  # standard error of the printed mean; 0 if exact, or not known
+    printed_repeats: int = 0  # that it is of
+    label: str = ""  # one of `LABELS`
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -55,6 +67,66 @@ class Verdict:
             gap = Interval(**gap | {"mean": float(gap["mean"]), "half_width": half and float(half)})
         return cls(**content | {"gap": gap})
 
+    @classmethod
+    def pooled(cls, verdicts: Sequence[Verdict]) -> Verdict:
+        """Verdict of the repeats of several seeds together; several cases must have the same in all."""
+        first, gaps = verdicts[0], [verdict.gap for verdict in verdicts if verdict.gap is not None]
+        if len(verdicts) == 1:
+            return first
+        words = {verdict.verdict for verdict in verdicts}
+        plain = {"reproduces", "differs (above)", "differs (below)", "undecided", *LABELS}
+        if len(gaps) < len(verdicts) or not first.test or not words <= plain:
+            none: VerdictWord = "no verdict" if "no verdict" in words else "undecided"
+            return first if len(words) == 1 else replace(first, verdict=none)
+        pooled = replace(first, gap=Interval.pooled(gaps, gaps[0].level))
+        reason = first.reason.partition(_NEEDS)[0]
+        for word in VERDICTS:
+            reason = reason.removeprefix(f"{word}: ")
+        if (both := pooled.interval) is not None:
+            reason += f"; all {sum(gap.n for gap in gaps)} repeats: {both.text(4, sign=True)}"
+        return replace(pooled, reason=reason)._decided()
+
+    @property
+    def interval(self) -> Interval | None:
+        """Ours less the claimed, with the error of the printed number too."""
+        return self.gap and self.gap.widened(self.printed_error, self.printed_repeats)
+
+    def _decided(self) -> Verdict:
+        """Judge the interval by the test; says what an undecided one needs."""
+        gap, margin = self.interval, self.margin or 0.0
+        if gap is None or self.gap is None:
+            return self
+        word = _near(gap, margin) if self.test == "close" else _over(gap, margin)
+        needs = self._needs() if word == "undecided" else ""
+        return replace(self, verdict=word, reason=self.reason + needs).labelled(self.label)
+
+    def _needs(self) -> str:
+        """How many repeats would decide, if the difference is as it is measured."""
+        gap, margin, both = self.gap, self.margin or 0.0, self.interval
+        if gap is None or both is None or both.half_width is None:
+            return ""
+        distance = abs(gap.mean + margin) if self.test == "above" else abs(abs(gap.mean) - margin)
+        reach = both.half_width / both.standard_error if both.standard_error else math.nan
+        room = (distance / reach) ** 2 - self.printed_error**2
+        if room <= 0:
+            return f"{_NEEDS}no number of repeats decides: the printed number is itself too uncertain"
+        times = gap.standard_error**2 / room
+        if times > _MANY:
+            return f"{_NEEDS}it takes more than {_MANY} times as many repeats"
+        return f"{_NEEDS}it takes about {math.ceil(times * gap.n):,} repeats, if the difference stays"
+
+    def labelled(self, label: str) -> Verdict:
+        """The same under a word of `LABELS`, where it applies; the reason keeps what came out."""
+        accepted = {
+            "bound holds, not attained": self.verdict == "differs (below)",
+            "error in the paper": self.verdict.startswith("differs"),
+            OWN: self.verdict not in ("missing", "no verdict", OWN),
+        }
+        for word in LABELS:
+            if word == label and accepted[word]:
+                return replace(self, verdict=word, label=label, reason=f"{self.verdict}: {self.reason}")
+        return replace(self, label=label)
+
     def unjudged(self, why: str) -> Verdict:
         """Take it back, as of a quick run or of too few repeats; its reason stays, and what is missing is."""
         return (
@@ -64,14 +136,36 @@ class Verdict:
         )
 
 
-def close(name: str, gap: Interval, margin: float, reason: str, rows: int = 1) -> Verdict:
-    """Verdict of an equivalence test, see `compare`."""
-    return Verdict(name, compare(gap, margin, rows), reason, gap.at(simultaneous(rows)), margin)
+_NEEDS = "; undecided: "
+
+
+def close(
+    name: str,
+    gap: Interval,
+    margin: float,
+    reason: str,
+    rows: int = 1,
+    printed_error: float = 0.0,
+    printed_repeats: int = 0,
+) -> Verdict:
+    """Verdict of an equivalence test, see `compare`; a printed number may have an error of its own."""
+    wide = gap.at(simultaneous(rows))
+    made = Verdict(name, "undecided", reason, wide, margin, "close", printed_error, printed_repeats)
+    return made._decided()
 
 
 def above(name: str, gap: Interval, reason: str, margin: float = 0.0, rows: int = 1) -> Verdict:
     """Verdict of a superiority test against a margin, see `at_least`."""
-    return Verdict(name, at_least(gap, margin, rows), reason, gap.at(simultaneous(rows)), margin)
+    return Verdict(name, "undecided", reason, gap.at(simultaneous(rows)), margin, "above")._decided()
+
+
+def totals(verdicts: Sequence[Verdict]) -> str:
+    """Count verdicts by their words: claims of the papers, and beside them questions of our own."""
+    counts = Counter(verdict.verdict for verdict in verdicts if verdict.label != OWN)
+    own = sum(verdict.label == OWN for verdict in verdicts)
+    text = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    asides = f" and {own} of our own, not counted" * (own > 0)
+    return f"{counts.total()} rows and claims of the papers{asides}: {text}"
 
 
 def compare(gap: Interval, margin: float, rows: int = 1) -> VerdictWord:
@@ -81,9 +175,12 @@ def compare(gap: Interval, margin: float, rows: int = 1) -> VerdictWord:
     is undecided if an end of the margin is inside. If the true difference is beyond the margin, "reproduces"
     is said with probability at most 2.5% / rows; if it is within, "differs" with at most that on either side.
     """
-    if gap.half_width is None or gap.n < FEWEST:
+    return _near(gap.at(simultaneous(rows)), margin)
+
+
+def _near(wide: Interval, margin: float) -> VerdictWord:
+    if wide.half_width is None or wide.n < FEWEST:
         return "no verdict"
-    wide = gap.at(simultaneous(rows))
     if -margin <= wide.low and wide.high <= margin:
         return "reproduces"
     return (
@@ -97,9 +194,12 @@ def at_least(gap: Interval, margin: float = 0.0, rows: int = 1) -> VerdictWord:
     It reproduces if the whole interval lies above -margin, and differs if none of it does: also where both
     are equal in every repeat, for equal is not greater. Either is wrong with probability at most 2.5% / rows.
     """
-    if gap.half_width is None or gap.n < FEWEST:
+    return _over(gap.at(simultaneous(rows)), margin)
+
+
+def _over(wide: Interval, margin: float) -> VerdictWord:
+    if wide.half_width is None or wide.n < FEWEST:
         return "no verdict"
-    wide = gap.at(simultaneous(rows))
     return "reproduces" if wide.low > -margin else "differs (below)" if wide.high <= -margin else "undecided"
 
 

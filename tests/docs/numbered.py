@@ -18,11 +18,14 @@ from pathlib import Path
 import yaml
 from pate_cli.experiments.statements import STATEMENTS
 
+from pate_cli.config.recipes import find_recipe
+from pate_cli.results.verdicts import OWN, Verdict, totals
+
 REPO = Path(__file__).resolve().parents[2]
 PAGE = REPO / "docs" / "statements.md"
 VERDICTS = REPO / "docs" / "verdicts.csv"
 CONSTRUCTIONS = REPO / "docs" / "constructions.md"
-COLUMNS = ("recipe", "of", "claim", "verdict", "seeds", "ours_less_claimed", "half_width", "margin")
+COLUMNS = ("recipe", "of", "claim", "verdict", "seeds", "ours_less_claimed", "half_width", "margin", "reason")
 PAPERS = ("BTT18", "BTT18 long", "NB20", "LZCW21", "LWY25")
 KINDS = ("Algorithm", "Definition", "Theorem", "Lemma", "Claim", "Corollary", "Proposition", "Remark")
 KINDS += ("Table", "Figure", "Example")
@@ -153,7 +156,19 @@ def render() -> str:
         paper, kind, number = statement.rsplit(" ", 2)
         rows.setdefault((paper, "; ".join(where)), []).append(f"{kind} {number}")
     lines = [f"| {paper} {', '.join(names)} | {where} |\n" for (paper, where), names in rows.items()]
-    return HEAD + "".join(lines) + "\nThe other numbered statements are steps of proofs.\n"
+    end = f"\nThe other numbered statements are steps of proofs.\n\n**Totals**: {counted(verdicts)}.\n"
+    return HEAD + "".join(lines) + end
+
+
+def counted(verdicts: dict[str, list[tuple[str, str]]]) -> str:
+    """Totals of the kept verdicts, without questions of our own."""
+    return totals(
+        [
+            Verdict(claim, word, "", label=find_recipe(name).label_of(claim) or OWN * (word == OWN))
+            for name, claims in verdicts.items()
+            for claim, word in claims
+        ]
+    )
 
 
 if __name__ == "__main__":

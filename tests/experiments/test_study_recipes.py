@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
 
 import pandas as pd
 import pytest
@@ -74,9 +75,21 @@ def test_quick_on_adult(name, quick, real_data, monkeypatch):
     check(*quick(name))
 
 
+@pytest.mark.real_data
+def test_coins_spread_less_with_noise(quick, real_data, monkeypatch):
+    """Teachers that are constants: without noise the student is one too, right on a class or the other."""
+    monkeypatch.setenv("PATE_DATA", str(real_data))
+    result, steps = quick("table4-coin", repeats=12)
+    check(result, steps)
+    spread = dict(zip(result.table["eps"], result.table["spread"], strict=True))
+    assert spread[math.inf] > spread[2] > spread[0.5]
+    # of 12 coins: right on .761 or .239
+    assert min(abs(result.table["mean"][0] - 0.239 - 0.522 * i / 12) for i in range(13)) < 0.01
+
+
 def test_every_study_is_here():
     studies = [name for name in names() if find_recipe(name).kind == "study"]
-    assert sorted([*NAMES, *NEED_DATA, "table3"]) == studies
+    assert sorted([*NAMES, *NEED_DATA, "table3", "table4-coin"]) == studies
     for recipe in map(find_recipe, studies):
         assert {*recipe.quick} <= {*recipe.params} == {*load_study(recipe).CHECKS}
 

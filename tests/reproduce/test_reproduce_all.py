@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import math
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pate_cli.commands import recipe_run
@@ -15,7 +17,7 @@ from pate_cli.commands.reproduce import main
 from pate_cli.config import recipes
 from pate_cli.errors import InputError
 from pate_cli.results.interval import Interval
-from pate_cli.results.verdicts import Verdict, close
+from pate_cli.results.verdicts import Verdict, close, totals
 
 OUT = Path("outputs/reproduce")
 REPO = Path(__file__).resolve().parents[2]
@@ -99,6 +101,57 @@ def test_what_cannot_be_typed(typed, message):
     with pytest.raises(InputError, match=message):
         main(["all", typed])
     assert not OUT.exists()
+
+
+def test_seeds_are_pooled_where_there_is_an_interval_to_pool():
+    """No seed decides by itself, or two disagree: all their repeats together do."""
+    rng = np.random.default_rng(0)
+    seeds = {str(seed): rng.normal(0.0, 0.04, 12) for seed in range(3)}
+    alone = {
+        seed: RecipeOutcome("r", "done", verdicts=[close("claim", Interval.of(gaps), 0.02, "why", 2)])
+        for seed, gaps in seeds.items()
+    }
+    assert {one.verdicts[0].verdict for one in alone.values()} == {"undecided"}
+    assert "undecided: it takes about" in alone["0"].verdicts[0].reason
+    (record,) = page_of({"r": alone}, quick=False, command=["pate"]).table.records
+    every = Interval.of(np.concatenate(list(seeds.values()))).at(1 - 0.05 / 2)
+    assert record["ours_less_claimed"] == pytest.approx(every.mean)
+    assert record["half_width"] == pytest.approx(every.half_width)
+    assert (record["n"], record["verdict"]) == (36, "reproduces")
+    assert record["reason"] == f"why; all 36 repeats: {every.text(4, sign=True)}"
+
+
+def test_the_error_of_a_printed_number_is_not_pooled_away():
+    verdicts = [close("x", Interval.of([0.04, 0.05] * 15), 0.02, "why", 1, 0.02, 30) for _ in range(3)]
+    pooled = Verdict.pooled(verdicts)
+    assert pooled.interval.standard_error == pytest.approx(math.hypot(pooled.gap.standard_error, 0.02))
+    assert pooled.verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("gaps", "needs"),
+    [
+        ([0.0, 0.1] * 5, "it takes more than 100 times as many repeats"),  # a hair from the margin
+        ([-0.1, 0.1] * 5, "it takes about 536 repeats, if the difference stays"),
+    ],
+)
+def test_an_undecided_verdict_says_what_it_needs(gaps, needs):
+    margin = 0.0501 if min(gaps) == 0 else 0.0103
+    assert close("x", Interval.of(gaps), margin, "why").reason == f"why; undecided: {needs}"
+
+
+def test_words_of_a_recipe():
+    """They take the place of a verdict only where they can be true, and our own questions are not counted."""
+    below, over = (close("x", Interval.of([v, v + 0.001] * 5), 0.02, "why") for v in (-0.2, 0.2))
+    assert below.labelled("bound holds, not attained").verdict == "bound holds, not attained"
+    assert over.labelled("bound holds, not attained").verdict == "differs (above)"
+    wrong, own = over.labelled("error in the paper"), over.labelled("own question")
+    assert (wrong.verdict, wrong.reason) == ("error in the paper", "differs (above): why")
+    counts = totals([below, wrong, own])
+    assert counts == (
+        "2 rows and claims of the papers and 1 of our own, not counted: "
+        "1 differs (below), 1 error in the paper"
+    )
 
 
 def test_seeds_that_disagree_decide_nothing():

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import stdtrit
 
 from pate_cli.commands.recipe_run import columns_of_recipe
 from pate_cli.config.recipes import find_recipe
@@ -77,6 +78,22 @@ def test_verdicts(rows, accuracies, word):
     assert "with a=b" in row_verdicts(done, 0.02, quick=False, typed=["a=b"])[name].reason or not accuracies
 
 
+def test_a_printed_mean_has_an_error_of_its_own(rows):
+    """What is told apart from an exact number is not from one of 30 repeats that is off by as much."""
+    row = rows(passive=[0.739, 0.741])[0]
+    uncertain = dataclasses.replace(
+        row, columns={**row.columns, "printed_error": 0.02, "printed_repeats": 30}
+    )
+    exact, judged = (row_verdicts([one], 0.02, quick=False, typed=[]) for one in (row, uncertain))
+    assert exact[row["name"]].verdict == "differs (above)"
+    verdict = judged[row["name"]]
+    assert verdict.verdict == "undecided"
+    assert verdict.interval.half_width == pytest.approx(
+        stdtrit(11, 0.975) * math.hypot(verdict.gap.standard_error, 0.02)
+    )
+    assert verdict.reason.endswith("no number of repeats decides: the printed number is itself too uncertain")
+
+
 def test_few_repeats_have_no_verdict(rows):
     done = rows(passive=[0.7, 0.7])
     few = dataclasses.replace(done[0], repeats=done[0].repeats[:9])
@@ -111,7 +128,7 @@ def test_rows_without_a_verdict_say_why(rows):
     assert "quick run" in quick.reason
     row = dataclasses.replace(done[0], columns={**done[0].columns, "printed_accuracy": 0.4})
     (verdict,) = row_verdicts([row], 0.02, quick=False, typed=[]).values()
-    assert verdict.verdict == "printed number unusable"
+    assert verdict.verdict == "unusable"
     assert f"lies under {row['majority_rate']:.3f}" in verdict.reason
     assert 0.5 <= row["majority_rate"] < 0.53
 

@@ -33,7 +33,8 @@ def test_table4_is_whole():
         )
         # the paper's learner leaves unspent what it does not want
         assert ("mechanism.fill=false" in row.overrides) == row.method.startswith("ASQ")
-        assert set(row.printed) - {"queries_ci"} == {"queries", "eps", "eps_ex_post", "accuracy", "ci"}
+        stated = {"queries", "eps", "eps_ex_post", "accuracy", "ci", "error", "repeats"}
+        assert set(row.printed) - {"queries_ci"} == stated
 
 
 @pytest.mark.parametrize(

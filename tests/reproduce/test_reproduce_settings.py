@@ -21,7 +21,9 @@ shows: That it works.
 kind: runs
 repeats: 10
 margin: 0.1
-params: {rows: 2, of: synthetic, queries: 0.05, eps_ex_post: 0.05, splits: 30}
+printed_error: {repeats: 30, half_width: 1.96 s/n}
+labels: {error in the paper: [the printed intervals]}
+params: {queries: 0.05, eps_ex_post: 0.05, splits: 30}
 claims:
   - {name: "Observation 1: better", claim: greater, measure: accuracy, of: ASQ, than: PSQ}
 rows:
@@ -57,16 +59,25 @@ def test_which_setting_gives_which_rows(settings_dir, tmp_path):
     assert recipe.rows[0].overrides[-1] == "teacher.size=20"
     findings = reproduce(recipe, [], quick=False, directory=tmp_path / "work")
     near, far = findings.more["settings"].records
-    assert (near["setting"], near["accuracies_within"], near["accuracies"]) == ("near", 2, 2)
-    assert (far["setting"], far["accuracies_within"]) == ("far", 0)
-    assert far["furthest"] > 0.1
+    assert (near["setting"], near["accuracies"], far["setting"]) == ("near", 2, "far")
+    assert far["furthest"] > 0.1 > near["furthest"]
+    # chi-square by hand: both errors, the printed one 0.0001/1.96 sqrt(30) and 0.5/1.96 sqrt(30)
+    chi2 = 0.0
+    for row in rows_of(read_repeats(tmp_path / "work")):
+        if row["panel"] == "far":
+            ours, error = row.over("accuracy"), row["printed_ci"] / 1.96 * math.sqrt(30)
+            chi2 += (ours.mean - 0.9) ** 2 / (ours.standard_error**2 + error**2)
+    assert far["chi2"] == pytest.approx(chi2)
+    assert far["p"] == pytest.approx(math.exp(-chi2 / 2))  # of two degrees of freedom
     assert near["queries_rows"] == far["queries_rows"] == 1  # of the active rows alone
     assert near["Observation 1: better"] in ("holds", "fails", "undecided")
-    _, found, narrow = findings.claims
-    assert found.verdict == "reproduces"
-    assert found.reason.startswith("best of 2: near, 2 of 2 wholly within 0.1")
+    assert findings.rows == []  # settings are no claims of the paper
+    _, fits, _, narrow = findings.claims
+    assert (fits.name, fits.verdict) == ("setting: synthetic, near", "own question")
+    assert fits.reason == f"chi2 {near['chi2']:.1f} of 2 printed accuracies, p = {near['p']:.2g}"
     # 600 test records of 3,000: a standard deviation of 0.011 at the least, 0.0039 of a mean's interval
-    assert narrow.verdict == "differs (below)"
+    assert narrow.verdict == "error in the paper"
+    assert narrow.reason.startswith("differs (below): ")
     assert "in 1 of 2 rows" in narrow.reason
     least = math.sqrt(0.9 * 0.1 / 540 * (1 - 540 / 3000)) * 1.96 / math.sqrt(30)
     rows = rows_of(read_repeats(tmp_path / "work").fillna({"printed_ci": 1}))
@@ -84,6 +95,27 @@ def test_settings_that_cannot_be(settings_dir, tmp_path):
     path.write_text(SETTINGS.replace("queries: 0.05", "queries: -1"))
     with pytest.raises(InputError, match=r"params\.queries: got -1; accepted: a number > 0"):
         reproduce(read_recipe(settings_dir), [], quick=True, directory=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            "{repeats: 30, half_width: s}",
+            r"printed_error: .*accepted: repeats and half_width, one of 1.96 s/n",
+        ),
+        ("{repeats: 30}", "printed_error: "),
+        ("{repeats: 1, half_width: 1.96 s/n}", r"repeats: got 1"),
+    ],
+)
+def test_printed_errors_that_cannot_be(settings_dir, given, message):
+    path = settings_dir / "recipe.yaml"
+    path.write_text(SETTINGS.replace("{repeats: 30, half_width: 1.96 s/n}", given))
+    with pytest.raises(InputError, match=message):
+        read_recipe(settings_dir)
+    path.write_text(SETTINGS.replace("error in the paper", "wrong"))
+    with pytest.raises(InputError, match=r"labels: .*accepted: lists of how claims begin, under bound holds"):
+        read_recipe(settings_dir)
 
 
 def test_printed_numbers_are_those_of_table_4():
