@@ -63,6 +63,7 @@ PLANS = {
     "svt of LZCW21": lambda C: stable_labels(8.0, 1e-3, M, K, rule="liu2021", cutoff=3),
     "svt redrawn": lambda C: SparseVector(svt._redrawn(8.0, 1e-3, M, 9, 0.1), ell=M),
     "gnmax": lambda C: mechanisms.calibrate("gnmax", {"confidence": 0}, setting(C)),
+    "lnmax": lambda C: mechanisms.calibrate("lnmax", {}, setting(C)),
     "confident gnmax": lambda C: mechanisms.calibrate("gnmax", {"confidence": 0.75}, setting(C)),
 }
 
