@@ -18,6 +18,7 @@ COMMANDS = {
     "list": "which runs there are: newest first, how far they came",
     "compare": "what differs between two results, in settings and in measures",
     "table": "collect runs into one table: console, CSV, Markdown or LaTeX",
+    "page": "one HTML file of a result, to send to somebody",
     "plot": "a figure of them for a paper: accuracy against eps; PDF, SVG or PNG",
     "plan": "noise, threshold and teachers needed, before any training",
     "tune": "choose between settings on held-out private records, and pay for it",

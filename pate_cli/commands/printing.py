@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import InputError
-from pate_cli.results.verdicts import OWN
 from pate_cli.terminal import err, out
 
 if TYPE_CHECKING:
@@ -75,6 +74,7 @@ def publish(
     from dataclasses import asdict
 
     from pate_cli.results.page import write
+    from pate_cli.results.verdicts import OWN
 
     write(directory, findings)
     if options.json:

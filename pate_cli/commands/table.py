@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from pate_cli.results.tables import Table
 
-FORMATS = ("console", "csv", "markdown", "latex", "html")
-_BY_EXTENSION = {".csv": "csv", ".md": "markdown", ".tex": "latex", ".html": "html"}
+FORMATS = ("console", "csv", "markdown", "latex")
+_BY_EXTENSION = {".csv": "csv", ".md": "markdown", ".tex": "latex"}
 
 
 _WIDTH = 120  # of a terminal's table in a file
@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         type=Path,
         metavar="FILE",
-        help="write to FILE (.csv, .md, .tex or .html) instead of the terminal; may be given several times",
+        help="write to FILE (.csv, .md or .tex) instead of the terminal; may be given several times",
     )
     return parser
 
@@ -144,10 +144,6 @@ def collect(names: Sequence[str], nothing: str = "no run found") -> pd.DataFrame
 
 
 def _render(table: Table, form: str) -> str:
-    if form == "html":
-        from pate_cli.results.page import document
-
-        return document("Runs", table)
     if form != "console":
         return {"csv": table.to_csv, "markdown": table.to_markdown, "latex": table.to_latex}[form]()
     import io

@@ -31,11 +31,19 @@ _HEADINGS = {
     "paired": "Paired differences",
     "ranks": "Ranks and win rates",
     "rows": "The runs",
+    "notes": "Notes",
     "settings": "Which setting gives which printed numbers",
 }
 """Heading of every table on the page, by the stem of its files: those of an earlier run are known by it."""
 
-_OURS = ("figure*.png", "figure*.svg", "report.html", *(f"{stem}.*" for stem in _HEADINGS))
+_OF_RESULTS = _HEADINGS | {
+    "settings": "Settings that all rows share",
+    "measures": "Every measure",
+    "notes": "What is private and what is not",
+}
+"""Headings of the page of a result."""
+
+_OURS = ("figure*.png", "figure*.svg", "report.html", *(f"{stem}.*" for stem in _HEADINGS if stem != "notes"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,22 +124,15 @@ def _earlier(directory: Path) -> list[Path]:
 
 def write(directory: Path, findings: Findings) -> list[Path]:
     """Write every file, each whole or not at all; files of an earlier run are removed."""
-    from pate_cli.results.figures import render  # matplotlib: not for the check before the work
-
     content: dict[str, str | bytes] = {}
-    drawn: list[tuple[str, str, float]] = []  # name, SVG in Base64, width in CSS pixels
-    for index, (name, draw) in enumerate(findings.figures.items()):
+    drawn = _drawn(findings)
+    for index, (name, (png, svg, _)) in enumerate(drawn.items()):
         stem = "figure" if index == 0 else f"figure-{name}"
-        png, svg, width = render(draw, salt=f"{findings.recipe.name}-{name}")
         content |= {f"{stem}.png": png, f"{stem}.svg": svg}
-        drawn.append((name, base64.b64encode(svg).decode(), width))
     for stem, table in {"table": findings.table, **findings.more}.items():
         content |= {f"{stem}.csv": table.to_csv(), f"{stem}.md": table.to_markdown()}
         content |= {f"{stem}.tex": table.to_latex()}
-    counts = Counter(verdict.verdict for verdict in findings.rows)
-    content["report.html"] = _template().render(
-        title=findings.recipe.title, found=findings, figures=drawn, counts=counts, headings=_HEADINGS
-    )
+    content["report.html"] = _page(findings, drawn, _HEADINGS)
     directory.mkdir(parents=True, exist_ok=True)
     for path in _earlier(directory):
         if path.name not in content:
@@ -139,9 +140,27 @@ def write(directory: Path, findings: Findings) -> list[Path]:
     return [write_file(directory / name, data) for name, data in content.items()]
 
 
-def document(title: str, table: Table) -> str:
-    """Render a page with one table."""
-    return _template().render(title=title, table=table)
+def document(findings: Findings) -> str:
+    """Page of a result, with all that it needs in it."""
+    return _page(findings, _drawn(findings), _OF_RESULTS)
+
+
+def _drawn(findings: Findings) -> dict[str, tuple[bytes, bytes, float]]:
+    """Figures by name: PNG, SVG, and width in CSS pixels."""
+    from pate_cli.results.figures import render  # matplotlib: not for the check before the work
+
+    salt = findings.recipe.name
+    return {name: render(draw, salt=f"{salt}-{name}") for name, draw in findings.figures.items()}
+
+
+def _page(
+    findings: Findings, drawn: Mapping[str, tuple[bytes, bytes, float]], headings: Mapping[str, str]
+) -> str:
+    figures = [(name, base64.b64encode(svg).decode(), width) for name, (_, svg, width) in drawn.items()]
+    counts = Counter(verdict.verdict for verdict in findings.rows)
+    return _template().render(
+        title=findings.recipe.title, found=findings, figures=figures, counts=counts, headings=headings
+    )
 
 
 @cache

@@ -1,4 +1,4 @@
-"""A table as text cells, and its forms: terminal, CSV (raw values), Markdown, LaTeX, HTML (`page.html`).
+"""A table as text cells, and its forms: terminal, CSV (raw values), Markdown, LaTeX (HTML: its template).
 
 On a terminal every line fits its width, and no number is cut. What is in the way goes in this order: columns
 with the same cell in every row (named below the table), details (the CSV file has them), the middle of long

@@ -35,7 +35,7 @@ def complete(monkeypatch, capsys, tmp_path):
     ("line", "expected"),
     [
         ("pate ", list(cli.COMMANDS)),
-        ("pate p", ["plan", "plot", "predict"]),
+        ("pate p", ["page", "plan", "plot", "predict"]),
         ("pate run", ["run"]),
         ("pate run mech", ["mechanism.", "mechanism="]),
         ("pate run mechanism=", MECHANISMS),

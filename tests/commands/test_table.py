@@ -118,7 +118,7 @@ def test_a_record_that_cannot_be_read_is_reported_beside_the_table(runs, capsys,
 @pytest.mark.parametrize(
     ("name", "more", "said"),
     [
-        ("t.pdf", [], ".csv, .md, .tex, .html"),
+        ("t.pdf", [], ".csv, .md, .tex"),
         ("t.csv", ["--format", "latex"], "--format says latex"),
         ("absent/t.csv", [], "no directory"),
     ],
@@ -140,7 +140,7 @@ def test_a_full_disk_is_said_in_a_line(runs, tmp_path, capsys, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
-@pytest.mark.parametrize("form", ["console", "csv", "markdown", "latex", "html"])
+@pytest.mark.parametrize("form", ["console", "csv", "markdown", "latex"])
 def test_a_record_cannot_steer_the_terminal(runs, shown, form):
     evil = "x\x1b[2J\x1b]0;title\x07\x9b31m\u202e"
     changed(runs / "0", dataset=evil, mechanism=evil, config_hash=evil, status="error", message=evil)
