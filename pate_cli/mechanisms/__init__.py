@@ -57,12 +57,12 @@ def _imported(name: str) -> Any:
 
 def names() -> list[str]:
     """Names of the mechanisms of this and of installed packages."""
-    found = []
+    installed = []
     for room in _ROOMS:
         for info in pkgutil.iter_modules(importlib.import_module(room).__path__):
             if not info.ispkg and hasattr(importlib.import_module(f"{room}.{info.name}"), "Options"):
-                found.append(info.name)
-    return sorted(found + [point.name for point in importlib.metadata.entry_points(group=GROUP)])
+                installed.append(info.name)
+    return sorted(installed + [point.name for point in importlib.metadata.entry_points(group=GROUP)])
 
 
 def read(name: str, given: Mapping[str, Any]) -> Any:
@@ -99,5 +99,5 @@ def features_of(name: str, asked: str) -> str:
 
 def calibrate(name: str, given: Mapping[str, Any], setting: Setting) -> Mechanism:
     """Calibrate a mechanism by name; raises InputError where an option is wrong or it cannot work."""
-    made: Mechanism = find(name).calibrate(read(name, given), setting)
-    return made
+    mechanism: Mechanism = find(name).calibrate(read(name, given), setting)
+    return mechanism

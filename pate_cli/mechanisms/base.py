@@ -184,8 +184,12 @@ class Mechanism(ABC):
         eps, delta = spent.sparse_loss()
         eps += spent.pure_eps
         if spent.mu_squared:
-            rest = self.guarantee.delta - delta
-            eps += vector_eps(math.sqrt(spent.mu_squared), spent.integers, rest) if rest > 0 else math.inf
+            delta_left = self.guarantee.delta - delta
+            eps += (
+                vector_eps(math.sqrt(spent.mu_squared), spent.integers, delta_left)
+                if delta_left > 0
+                else math.inf
+            )
             delta = self.guarantee.delta
         if spent.inner:
             eps = math.inf

@@ -42,9 +42,11 @@ class Labelling:
     def at(self, eps: float, delta: float, exact: bool = False) -> Labelling:
         """Calibrate for a share of the budget; raises InputError."""
         setting = replace(self.setting, eps=eps, delta=delta)
-        made = mechanisms.calibrate(self.mechanism, self.options, setting)
-        gdp = made.guarantee.mu is not None
-        return replace(self, setting=setting, calibrated=made.with_exact_noise() if exact else made, gdp=gdp)
+        mechanism = mechanisms.calibrate(self.mechanism, self.options, setting)
+        gdp = mechanism.guarantee.mu is not None
+        return replace(
+            self, setting=setting, calibrated=mechanism.with_exact_noise() if exact else mechanism, gdp=gdp
+        )
 
     @property
     def learns_alone(self) -> bool:
@@ -69,18 +71,18 @@ def read_candidate(one: Mapping[str, Any], setting: Setting) -> tuple[Labelling,
         raise ConfigError("mechanism.candidates", name, "a mechanism that labels or learns, not tune itself")
     mechanisms.read(name, options)
     C, sparse = setting.n_classes, setting.sparse
-    if given := one.get("teacher"):
-        known("teacher.", given, ("estimator", "params", "size", "count", "features"))
-        size, count, K = given.get("size"), given.get("count"), setting.n_teachers
+    if teacher := one.get("teacher"):
+        known("teacher.", teacher, ("estimator", "params", "size", "count", "features"))
+        size, count, K = teacher.get("size"), teacher.get("count"), setting.n_teachers
         if size is not None or count is not None:
             K = teachers.n_teachers(setting.n_private, size=size, count=count)
-        setting = replace(setting, teacher=_learner(given, "teacher", setting), n_teachers=K)
+        setting = replace(setting, teacher=_learner(teacher, "teacher", setting), n_teachers=K)
         learners.check_learner(*setting.teacher, n_classes=C, sparse=sparse)
     learner, unanswered = setting.student, setting.unanswered
-    if given := one.get("student"):
-        known("student.", given, ("estimator", "params", "unanswered", "features"))
-        learner = _learner(given, "student", setting)
-        unanswered = given.get("unanswered", unanswered)
+    if student := one.get("student"):
+        known("student.", student, ("estimator", "params", "unanswered", "features"))
+        learner = _learner(student, "student", setting)
+        unanswered = student.get("unanswered", unanswered)
         students.check_student(*learner, n_classes=C, sparse=sparse)
     setting = replace(setting, features="auto" if setting.features == "none" else setting.features)
     return Labelling(name, options, setting), CandidateStudent(str(one["label"]), *learner, unanswered)
@@ -100,10 +102,10 @@ def fitted(
     records = kept.one_each(rng) if plan.persons == "one record" else kept
     released = plan.release(Private(records, lambda: _votes(s, kept, public, rng)), public, door, rng)
     for label, estimator, params, unanswered in labelling.students:
-        student, own = released.model, replace(s, student=(estimator, params), unanswered=unanswered)
+        student, setting = released.model, replace(s, student=(estimator, params), unanswered=unanswered)
         if student is None:
             with suppress(ConfigError):
-                student = fit_student(own, public, released.answers, rng)
+                student = fit_student(setting, public, released.answers, rng)
         yield label, student, released
 
 

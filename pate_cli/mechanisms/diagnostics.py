@@ -21,8 +21,8 @@ def diagnostics(
 
     `run` and `trained` are of the pipeline; None where no teachers voted.
     """
-    truth, given = split.public_labels.y, answers.labels >= 0
-    points, labels = answers.asked[given], answers.labels[given]
+    truth, answered_points = split.public_labels.y, answers.labels >= 0
+    points, labels = answers.asked[answered_points], answers.labels[answered_points]
     labelled, answered = bool((truth >= 0).all()), len(points) > 0
     label_accuracy = float(np.mean(labels == truth[points])) if answered and labelled else float("nan")
     majority_class = float(np.bincount(split.test.y).max() / len(split.test.y))
@@ -35,7 +35,7 @@ def diagnostics(
     if student not in trained.ceilings:
         right = fit(Answers(np.arange(len(vote)), vote)).predict(split.test.X) == split.test.y
         trained.ceilings[student] = float(np.mean(right))
-    found = {
+    figures = {
         "ceiling": trained.ceilings[student],
         "vote_agreement": float(np.mean(votes.counts.max(axis=1)) / votes.n_teachers),
         "vote_accuracy": float(np.mean(vote == truth)) if labelled else float("nan"),
@@ -45,5 +45,5 @@ def diagnostics(
         "majority_class": majority_class,
     }
     if picks_queries(run.config.mechanism.name):  # it may have stopped early
-        found["queries_wanted"] = float(run.sizes.budget if answers.n_chosen is None else answers.n_chosen)
-    return found
+        figures["queries_wanted"] = float(run.sizes.budget if answers.n_chosen is None else answers.n_chosen)
+    return figures

@@ -146,8 +146,8 @@ class Evaluation:
             for i, one in enumerate(inside)
         ]
         table = noisy.tolist() if not self.exact else [int(one) for one in noisy]
-        told = (self.n, C, self.sigma, self.threshold, edges.tolist(), points, table)
-        return dict(zip(REPORT, told, strict=True))
+        values = (self.n, C, self.sigma, self.threshold, edges.tolist(), points, table)
+        return dict(zip(REPORT, values, strict=True))
 
 
 def evaluated(
@@ -160,9 +160,9 @@ def evaluated(
         warnings.simplefilter("ignore")  # made from private records
         report = evaluation.report(student, split.held.one_each(rng), split.public.X, door)
     check(evaluation.loss(door.settled()), evaluation.guarantee)
-    told = figures(report)
-    slope, intercept = told["calibration"]
-    return CalibratedStudent(student, slope, intercept, told["cut"], report["n_classes"]), report
+    estimates = figures(report)
+    slope, intercept = estimates["calibration"]
+    return CalibratedStudent(student, slope, intercept, estimates["cut"], report["n_classes"]), report
 
 
 def check(cost: PrivacyLoss, promised: PrivacyLoss) -> None:
@@ -175,21 +175,31 @@ def check(cost: PrivacyLoss, promised: PrivacyLoss) -> None:
 
 def diagnosed(released: dict[str, Any] | None) -> dict[str, float]:
     """Figures of a repeat: estimates and the ends of their intervals, where they tell anything."""
-    found = figures(released)["figures"] if released else {}
-    shown = [(name, key, one[key]) for name, one in found.items() if one["told"] for key in _ENDS]
+    estimates = figures(released)["figures"] if released else {}
+    shown = [
+        (name, key, estimate[key])
+        for name, estimate in estimates.items()
+        if estimate["told"]
+        for key in _ENDS
+    ]
     return {f"evaluated.{name}" + f"_{key}" * (key != "estimate"): value for name, key, value in shown}
 
 
 def stated(released: dict[str, Any], classes: Sequence[str]) -> dict[str, Any]:
     """The table with all that it tells, as a release certifies it."""
-    told = figures(released)
-    slope, intercept = told["calibration"]
+    estimates = figures(released)
+    slope, intercept = estimates["calibration"]
     named = {}
-    for name, one in told["figures"].items():
+    for name, estimate in estimates["figures"].items():
         measure, _, code = name.partition(".")
-        values = {key: round(value, 6) if isinstance(value, float) else value for key, value in one.items()}
+        values = {
+            key: round(value, 6) if isinstance(value, float) else value for key, value in estimate.items()
+        }
         named[measure + (f" of {classes[int(code)]}" if code else "")] = values
-    at = {"probability": round(float(expit(slope * told["cut"] + intercept)), 9), "reached": told["reached"]}
+    at = {
+        "probability": round(float(expit(slope * estimates["cut"] + intercept)), 9),
+        "reached": estimates["reached"],
+    }
     return (
         released
         | {"figures": named, "slope": slope, "intercept": intercept}
@@ -199,15 +209,15 @@ def stated(released: dict[str, Any], classes: Sequence[str]) -> dict[str, Any]:
 
 def lines(evaluation: dict[str, Any]) -> list[str]:
     """Each figure in words, with its interval."""
-    said = []
-    for name, one in evaluation["figures"].items():
+    sentences = []
+    for name, estimate in evaluation["figures"].items():
         shown = (
-            f"{one['estimate']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
-            if one["told"]
+            f"{estimate['estimate']:.3f} ({estimate['low']:.3f} to {estimate['high']:.3f})"
+            if estimate["told"]
             else "cannot be told"
         )
-        said.append(f"{name.replace('_', ' ')}: {shown}")
-    return said
+        sentences.append(f"{name.replace('_', ' ')}: {shown}")
+    return sentences
 
 
 def _each(student: Any, X: Any, n_classes: int) -> FloatArray:
@@ -267,10 +277,11 @@ class _Counts:
     def figure(self, value: Any, z: float, *classes: FloatArray) -> dict[str, Any]:
         """Estimate a function of the counts, to first order; `classes` are what it divides by."""
         x, size = self.noisy, len(self.noisy)
-        told = all(
-            float(one @ x) > max(_DEVIATIONS * self.sigma * math.sqrt(one.sum()), 5.0) for one in classes
+        measurable = all(
+            float(class_counts @ x) > max(_DEVIATIONS * self.sigma * math.sqrt(class_counts.sum()), 5.0)
+            for class_counts in classes
         )
-        if not told:
+        if not measurable:
             return {"estimate": None, "low": 0.0, "high": 1.0, "told": False}
         h = 1e-4 * self.n
         slope = np.array([(value(x + h * one) - value(x - h * one)) / (2 * h) for one in np.eye(size)])
@@ -286,10 +297,10 @@ def _of_two(bins: _Counts, at: int, z: float) -> dict[str, Any]:
     """Figures of two classes, the second predicted in the bins from `at` on."""
     B = bins.noisy.size // 2
     zeros, later = np.zeros(B), (np.arange(B) >= at).astype(np.float64)
-    said = {0: 1 - later, 1: later}
+    predicted = {0: 1 - later, 1: later}
     true = {0: np.concatenate([zeros + 1, zeros]), 1: np.concatenate([zeros, zeros + 1])}
-    claimed = {code: np.tile(said[code], 2) for code in said}
-    right = np.concatenate([said[0], said[1]])
+    claimed = {code: np.tile(predicted[code], 2) for code in predicted}
+    right = np.concatenate([predicted[0], predicted[1]])
     shown = {"accuracy": bins.figure(lambda x: x @ right / bins.n, z)}
 
     def area(x: FloatArray) -> float:
@@ -329,15 +340,15 @@ def _of_many(parts: list[_Counts], z: float) -> dict[str, Any]:
 def _chosen(bins: _Counts, rule: str) -> tuple[int, bool]:
     """First bin in which the second class is predicted, by a rule; and whether the rule is met."""
     first, second = bins.table
-    kind, _, wanted = rule.partition(":")
+    kind, _, goal = rule.partition(":")
     recall = np.array([second[k:].sum() for k in range(len(second) + 1)]) / max(second.sum(), 1.0)
     false = np.array([first[k:].sum() for k in range(len(first) + 1)]) / max(first.sum(), 1.0)
     if kind == "youden":
         return int(np.argmax(recall - false)), True
     if kind == "recall":
-        return int(np.flatnonzero(recall >= min(float(wanted), recall[0])).max()), True
+        return int(np.flatnonzero(recall >= min(float(goal), recall[0])).max()), True
     claimed = recall * max(second.sum(), 1.0) + false * max(first.sum(), 1.0)
-    precise = recall * max(second.sum(), 1.0) >= float(wanted) * claimed
+    precise = recall * max(second.sum(), 1.0) >= float(goal) * claimed
     precise &= claimed > _DEVIATIONS * bins.sigma
     return (int(np.argmax(precise)), True) if precise.any() else (len(second), False)
 

@@ -39,8 +39,8 @@ class Options:
 def calibrate(options: Options, setting: Setting) -> Gaussian:
     """Calibrate noise for all public points, asked in random order."""
     s = setting
-    made = gaussian_labels(s.eps, s.delta, s.n_public, s.n_classes, options.calibration)
-    return replace(made, n_teachers=s.n_teachers)
+    mechanism = gaussian_labels(s.eps, s.delta, s.n_public, s.n_classes, options.calibration)
+    return replace(mechanism, n_teachers=s.n_teachers)
 
 
 def gaussian_labels(

@@ -140,12 +140,12 @@ class Gnmax(VoteMechanism):
 
     def attacks(self) -> list[VoteAttack]:
         """Worst-case votes for an audit."""
-        found, K = super().attacks(), self.n_teachers
+        attacks, K = super().attacks(), self.n_teachers
         if self.threshold is not None:  # without noise one vote tells whether the largest count passes
             at = min(max(math.ceil(self.threshold), K // 2 + 2), K)
             steps = [(at, at - 1)] * self.ell
-            found.append(attack("at the threshold of the check, a vote more", steps, K, self.n_classes))
-        return found
+            attacks.append(attack("at the threshold of the check, a vote more", steps, K, self.n_classes))
+        return attacks
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""

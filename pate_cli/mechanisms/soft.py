@@ -222,9 +222,9 @@ class ScoreBins(_Private):
         """Count each teacher's scores, of shape (m,), in [0, 1]."""
         bins = cls(np.zeros((n_points, n_bins), np.int64), np.zeros((n_points, n_bins - 1), np.int64))
         rows = np.arange(n_points)
-        for one in scores:
-            bins.plain[rows, np.minimum((one * n_bins).astype(np.int64), n_bins - 1)] += 1
-            shifted = np.floor(one * n_bins - 0.5).astype(np.int64)
+        for score in scores:
+            bins.plain[rows, np.minimum((score * n_bins).astype(np.int64), n_bins - 1)] += 1
+            shifted = np.floor(score * n_bins - 0.5).astype(np.int64)
             inside = (shifted >= 0) & (shifted < n_bins - 1)
             bins.shifted[rows[inside], shifted[inside]] += 1
         return bins
@@ -281,8 +281,8 @@ class SoftSession:
             first = self._tests.test(plain_dist[at], plain[at])
             again = (first.reached & ~first.above)[0]
             second = self._tests.test(shifted_dist[at], shifted[at], among=again)
-            for found in (first, second):
-                scores[j, found.above[0]] = np.asarray(found.values)[0]
+            for half in (first, second):
+                scores[j, half.above[0]] = np.asarray(half.values)[0]
             reached[j] = first.reached[0]
         return scores, reached
 

@@ -304,14 +304,14 @@ def cannot_answer(
 ) -> InfeasibleError:
     """One line: the reason for a refusal, and what would do: more teachers, or one of `ways`."""
     teachers = fewest_teachers(c)
-    more = f"(teacher.count={teachers}, or a smaller teacher.size)"
+    advice = f"(teacher.count={teachers}, or a smaller teacher.size)"
     if n_records is not None and teachers > n_records:
-        more = f"(there are {n_records} private records)"
+        advice = f"(there are {n_records} private records)"
     return InfeasibleError(
         f"mechanism={mechanism} cannot answer with {n_teachers} teachers at eps={c.eps:g}, {options}, "
         f"calibration={c.rule}: a unanimous vote has distance {max_distance(n_teachers)}, the threshold is "
         f"{c.threshold:.1f} and half of the answers need {c.margin(0.5):.1f}; what would do: "
-        + "; or ".join([f"at least {teachers} teachers {more}", *ways])
+        + "; or ".join([f"at least {teachers} teachers {advice}", *ways])
     )
 
 

@@ -183,9 +183,11 @@ class PrivateCutoffPlan(Mechanism):
         """Hold back, train, estimate, choose T, label all public points, fit the student."""
         records, s = private.records, self.setting
         dealt = rng.permutation(records.n_records)
-        back, rest = dealt[: self.n_holdout], dealt[self.n_holdout :]
+        back, for_teachers = dealt[: self.n_holdout], dealt[self.n_holdout :]
         ensemble = teaching.train_teachers(
-            s, PrivateRecords(records.X[rest], records.y[rest], features=records.features), rng
+            s,
+            PrivateRecords(records.X[for_teachers], records.y[for_teachers], features=records.features),
+            rng,
         )
         for_estimate, for_labels = door.spawn(2)
         error = 1 - ensemble.accuracy(records.seen(s.teacher_mapped).X[back], records.y[back])

@@ -62,9 +62,9 @@ def train_groups(
 
     Each is as it would be among all: `rng` is copied. A learner that fails on every part raises nothing.
     """
-    given = {"n_teachers": n_teachers, "learner": learner, "n_classes": n_classes, "strict": False}
+    common = {"n_teachers": n_teachers, "learner": learner, "n_classes": n_classes, "strict": False}
     for group in teachers.batches(learner, range(n_teachers) if only is None else only):
-        yield teachers.train(records, **given, rng=deepcopy(rng), only=group)
+        yield teachers.train(records, **common, rng=deepcopy(rng), only=group)
 
 
 def fit_student(
@@ -126,8 +126,8 @@ def with_features(
     if cached and _last is not None and _last[0] is split and _last[1] == key:
         return _last[2]
     _last = None  # not two of them in memory
-    made = features.fit(s.features, split.public.X, rng, most)
-    parts = {name: getattr(split, name).with_features(made) for name in ("private", "public", "test")}
+    feature_map = features.fit(s.features, split.public.X, rng, most)
+    parts = {name: getattr(split, name).with_features(feature_map) for name in ("private", "public", "test")}
     mapped = replace(split, **parts)
     if cached:
         _last = (split, key, mapped)
@@ -140,8 +140,8 @@ def sees_features(learner: Any, mapped: str, n_classes: int) -> bool:
         return mapped != "none" and bool(learner.features)
     if learner.estimator in students.LINEAR:
         return True
-    made = learners.make_learner(learner.estimator, learner.params, seed=None, n_classes=n_classes)
-    return learners.is_linear(made)
+    estimator = learners.make_learner(learner.estimator, learner.params, seed=None, n_classes=n_classes)
+    return learners.is_linear(estimator)
 
 
 def teaching_key(config: Any) -> Hashable:

@@ -56,10 +56,10 @@ class _Candidates:
     def take(self, value: object) -> tuple[dict[str, Any], ...]:
         if not isinstance(value, list | tuple) or len(value) < 2:
             raise ValueError
-        for one in value:
-            if not isinstance(one, Mapping) or "label" not in one:
+        for candidate in value:
+            if not isinstance(candidate, Mapping) or "label" not in candidate:
                 raise ValueError
-        return tuple(dict(one) for one in value)
+        return tuple(dict(candidate) for candidate in value)
 
     def describe(self) -> str:
         return "a list of two or more, each with a label and a mechanism, teacher or student; see pate tune"
@@ -78,26 +78,26 @@ class Options:
 
 def calibrate(options: Options, setting: Setting) -> Mechanism:
     """Group the candidates by labelling, and divide the budget; see `Tune.divided`."""
-    held = int(options.holdout * setting.n_private)
-    if held < 1:
+    n_held_out = int(options.holdout * setting.n_private)
+    if n_held_out < 1:
         accepted = f"a share of at least one of {setting.n_private} records"
         raise ConfigError("mechanism.holdout", options.holdout, accepted)
-    K = max(1, setting.n_teachers * (setting.n_private - held) // setting.n_private)
-    inner = replace(setting, n_private=setting.n_private - held, n_teachers=K)
-    found: dict[str, Labelling] = {}
+    K = max(1, setting.n_teachers * (setting.n_private - n_held_out) // setting.n_private)
+    inner = replace(setting, n_private=setting.n_private - n_held_out, n_teachers=K)
+    labellings: dict[str, Labelling] = {}
     left_out = []
-    for one in options.candidates:
-        labelling, student = read_candidate(one, inner)
+    for candidate in options.candidates:
+        labelling, student = read_candidate(candidate, inner)
         key = repr(labelling)
         if labelling.learns_alone:
             key = repr((labelling.mechanism, labelling.options))
-            if key in found:
+            if key in labellings:
                 same = f"mechanism={labelling.mechanism} takes neither teacher nor student"
-                left_out.append(f"{student.label}: left out: as {found[key].labels}, for {same}")
+                left_out.append(f"{student.label}: left out: as {labellings[key].labels}, for {same}")
                 continue
-        labelling = found.get(key, labelling)
-        found[key] = replace(labelling, students=(*labelling.students, student))
-    tune = Tune(setting.eps, setting.delta, setting.n_private, held, tuple(found.values()))
+        labelling = labellings.get(key, labelling)
+        labellings[key] = replace(labelling, students=(*labelling.students, student))
+    tune = Tune(setting.eps, setting.delta, setting.n_private, n_held_out, tuple(labellings.values()))
     return replace(tune, left_out=tuple(left_out)).divided()
 
 
@@ -147,22 +147,22 @@ class Tune(Mechanism):
 
         InfeasibleError if fewer than two candidates can work.
         """
-        wanted, left_out, trials = list(self.labellings), list(self.left_out), 0.0
-        shares = [(self.eps, self.delta)] * len(wanted)  # at first all of it, to see which have a mu
+        labellings, left_out, trials = list(self.labellings), list(self.left_out), 0.0
+        shares = [(self.eps, self.delta)] * len(labellings)  # at first all of it, to see which have a mu
         while True:
-            made = []
-            for labelling, (eps, delta) in zip(wanted, shares, strict=True):
+            calibrated = []
+            for labelling, (eps, delta) in zip(labellings, shares, strict=True):
                 try:
-                    made.append(labelling.at(eps, delta, self.exact))
+                    calibrated.append(labelling.at(eps, delta, self.exact))
                 except InfeasibleError as error:
                     left_out.append(f"{labelling.labels}: left out: {error}")
-            again = self._shares(made)
+            again = self._shares(calibrated)
             if (trials, shares) == again:
                 break
-            wanted, (trials, shares) = made, again
-        if sum(len(labelling.students) for labelling in made) < 2:
+            labellings, (trials, shares) = calibrated, again
+        if sum(len(labelling.students) for labelling in calibrated) < 2:
             raise InfeasibleError(f"tune: fewer than two candidates can work; {'; '.join(left_out)}")
-        return replace(self, labellings=tuple(made), trials=trials, left_out=tuple(left_out))
+        return replace(self, labellings=tuple(calibrated), trials=trials, left_out=tuple(left_out))
 
     def _shares(self, labellings: list[Labelling]) -> tuple[float, list[tuple[float, float]]]:
         """Mean number of trials (0: each labelling runs once), and (eps, delta) of each labelling.
@@ -175,7 +175,11 @@ class Tune(Mechanism):
         trials, shared = 0.0, (0.0, 0.0)
         if gdp:
             share = eps * gdp / L
-            spared = (spare(one.calibrated, one.setting, share) for one in labellings if one.gdp)
+            spared = (
+                spare(labelling.calibrated, labelling.setting, share)
+                for labelling in labellings
+                if labelling.gdp
+            )
             c = sum(spared) if self.exact else 0.0
             if 4 * c > share:
                 raise ValueError(f"no integer noise is calibrated for {gdp} labellings at eps={eps:g}")
@@ -192,7 +196,7 @@ class Tune(Mechanism):
         how = "labellings on some records, the choice on the others"
         if math.isinf(self.eps):
             return PrivacyLoss(math.inf, 0.0, how)
-        gdp = not self.trials and not self.exact and all(one.gdp for one in self.labellings)
+        gdp = not self.trials and not self.exact and all(labelling.gdp for labelling in self.labellings)
         return PrivacyLoss(
             self.eps, self.delta, how, mu=gaussian.mu_of(self.eps, self.delta) if gdp else None
         )
@@ -224,7 +228,7 @@ class Tune(Mechanism):
         if not spent.only("apart") or not spent.apart:
             return UNPROVED
         if self.trials:
-            if not all(one.only("mu_squared") for one in spent.apart):
+            if not all(side.only("mu_squared") for side in spent.apart):
                 return UNPROVED
             mu = math.sqrt(max(one.mu_squared for one in spent.apart))
             return PrivacyLoss(selection.trials_eps(mu, self.trials, self.delta), self.delta, "the trials")
@@ -243,16 +247,16 @@ class Tune(Mechanism):
         together = Spent()
         for labelling, side in zip(self.labellings, sides, strict=True):
             if not labelling.gdp:
-                one = labelling.calibrated.loss(side)
-                eps, delta = eps + one.eps, delta + one.delta
+                loss = labelling.calibrated.loss(side)
+                eps, delta = eps + loss.eps, delta + loss.delta
             elif not side.only("mu_squared"):
                 return UNPROVED
             else:
                 together.mu_squared += side.mu_squared
                 together.integers += side.integers
-        if rest := self.delta * sum(one.gdp for one in self.labellings) / len(sides):
-            eps += gaussian.vector_eps(math.sqrt(together.mu_squared), together.integers, rest)
-        return PrivacyLoss(eps, delta + rest, "all labellings")
+        if delta_left := self.delta * sum(labelling.gdp for labelling in self.labellings) / len(sides):
+            eps += gaussian.vector_eps(math.sqrt(together.mu_squared), together.integers, delta_left)
+        return PrivacyLoss(eps, delta + delta_left, "all labellings")
 
     def with_exact_noise(self) -> Mechanism:
         """Calibrate for integer noise."""
@@ -262,14 +266,14 @@ class Tune(Mechanism):
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Label with each labelling (or in each trial), and choose; see the class."""
-        held, kept = _held_out(private.records, self.n_holdout, rng)
+        held_out, kept = _held_out(private.records, self.n_holdout, rng)
         counts = dict.fromkeys(self.labels, math.nan)
         best: tuple[float, str, Any, Any] = (-math.inf, "", None, None)
         for labellings, doors, choice in self._rounds(door, rng):
             candidates: list[tuple[str, Any, Released]] = []
             for labelling, way in zip(labellings, doors, strict=True):
                 candidates += fitted(labelling, kept, public, way, rng)
-            right = np.array([[n_right(student, held) for _, student, _ in candidates]])
+            right = np.array([[n_right(student, held_out) for _, student, _ in candidates]])
             counts |= {label: count for (label, *_), count in zip(candidates, right[0], strict=True)}
             noisy = self.noisy(right, choice)[0]
             if (score := float(noisy.max())) > best[0]:
@@ -288,8 +292,8 @@ class Tune(Mechanism):
             yield self.labellings, doors, choice
             return
         (secret,) = door.noise.spawn(1)
-        more = int(secret.exponential(-1 / math.log1p(-1 / self.trials), 1)[0])  # geometric, from 0
-        for _ in range(1 + more):
+        further_trials = int(secret.exponential(-1 / math.log1p(-1 / self.trials), 1)[0])  # geometric, from 0
+        for _ in range(1 + further_trials):
             labels, choice = door.apart(2)
             yield [self.labellings[int(rng.integers(len(self.labellings)))]], [labels], choice
 
@@ -363,9 +367,9 @@ def _held_out(
     records: PrivateRecords, n_holdout: int, rng: np.random.Generator
 ) -> tuple[PrivateRecords, PrivateRecords]:
     """Hold out random records, or one record each of random persons; the others keep all of theirs."""
-    held = np.zeros(records.n_units, dtype=bool)
-    held[rng.permutation(records.n_units)[:n_holdout]] = True
-    mine = held if records.units is None else held[records.units]
+    held_out = np.zeros(records.n_units, dtype=bool)
+    held_out[rng.permutation(records.n_units)[:n_holdout]] = True
+    mine = held_out if records.units is None else held_out[records.units]
 
     def of(rows: Any) -> PrivateRecords:
         units = None if records.units is None else np.unique(records.units[rows], return_inverse=True)[1]

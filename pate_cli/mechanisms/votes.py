@@ -46,8 +46,8 @@ def distance_to_instability(counts: IntArray) -> IntArray:
 def lead(counts: IntArray) -> IntArray:
     """Largest count less the second largest, shape (m,)."""
     top = np.partition(counts, -2, axis=1)[:, -2:]
-    found: IntArray = top[:, 1] - top[:, 0]
-    return found
+    leads: IntArray = top[:, 1] - top[:, 0]
+    return leads
 
 
 def max_distance(n_teachers: int) -> int:

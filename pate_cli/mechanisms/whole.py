@@ -142,9 +142,9 @@ def whole(
     evaluation: Evaluation | None = None,
 ) -> WholeMechanism:
     """Calibrate a mechanism for what the marginals leave of the budget; raises InputError."""
-    made = calibrated(setting)
+    mechanism = calibrated(setting)
     try:
-        divided = _divided(made, calibrated, setting, points, share, exact)
+        divided = _divided(mechanism, calibrated, setting, points, share, exact)
         return replace(divided, evaluation=evaluation and replace(evaluation, exact=exact))
     except ValueError as error:  # too many numbers at so small an eps
         if not exact:
@@ -153,7 +153,7 @@ def whole(
 
 
 def _divided(
-    made: Mechanism,
+    mechanism: Mechanism,
     calibrated: Callable[[Setting], Mechanism],
     setting: Setting,
     points: Generated | None,
@@ -162,21 +162,21 @@ def _divided(
 ) -> WholeMechanism:
     eps, delta = setting.eps, setting.delta
     if points is None or not points.marginals:
-        return WholeMechanism(made.with_exact_noise() if exact else made, eps, delta)
-    adds_mu, rest, mu = made.adds_mu, (eps, delta), math.inf
+        return WholeMechanism(mechanism.with_exact_noise() if exact else mechanism, eps, delta)
+    adds_mu, rest, mu = mechanism.adds_mu, (eps, delta), math.inf
     if math.isfinite(eps):
         own = (share * eps, share * delta)
         rest = (eps - own[0], delta - own[1])
         n_bins = sum(points.n_bins)
         if adds_mu:
-            c = gaussian.rounding_of(n_bins) + spare(made, setting, eps) if exact else 0.0
+            c = gaussian.rounding_of(n_bins) + spare(mechanism, setting, eps) if exact else 0.0
             both = gaussian.mu_of(eps - 2 * c, math.exp(-c) * delta) * _BELOW
             mu, rest = math.sqrt(share) * both, gaussian.point_of(math.sqrt(1 - share) * both, delta)
         else:
             mu = (gaussian.vector_mu(*own, n_bins) if exact else gaussian.mu_of(*own)) * _BELOW
-    made = calibrated(replace(setting, eps=rest[0], delta=rest[1]))
-    made = made.with_exact_noise() if exact else made
-    return WholeMechanism(made, eps, delta, points.noise(mu, exact), share, adds_mu)
+    mechanism = calibrated(replace(setting, eps=rest[0], delta=rest[1]))
+    mechanism = mechanism.with_exact_noise() if exact else mechanism
+    return WholeMechanism(mechanism, eps, delta, points.noise(mu, exact), share, adds_mu)
 
 
 def spare(made: Mechanism, setting: Setting, eps: float) -> float:

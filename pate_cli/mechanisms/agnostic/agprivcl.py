@@ -114,7 +114,7 @@ class AgPrivClPlan(Mechanism):
     def describe(self) -> dict[str, Any]:
         """Its public numbers; those of the sparse vector technique begin with `svt_`."""
         eps_proved, delta_proved = self.proved
-        own = {
+        numbers = {
             "eps": self.eps,
             "delta": self.delta,
             "eps_proved": eps_proved,
@@ -126,7 +126,9 @@ class AgPrivClPlan(Mechanism):
             "n_teachers": self.n_teachers,
             "ell": self.mechanism.ell,
         }
-        return own | self.assumed | {f"svt_{key}": value for key, value in self.mechanism.describe().items()}
+        return (
+            numbers | self.assumed | {f"svt_{key}": value for key, value in self.mechanism.describe().items()}
+        )
 
     def unanswered(self) -> str | None:
         """As of the sparse vector technique; see `Mechanism`."""

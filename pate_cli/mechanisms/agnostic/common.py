@@ -118,12 +118,12 @@ class Classroom:
             warnings.simplefilter("ignore")  # computed from private records
             if self.own:
                 learner = make_teacher(self.setting)
-                made = [
+                sampled = [
                     fit_part(learner, X[rows], y[rows], seed=seed + k, n_classes=2)
                     for k, rows in enumerate(np.repeat(*part) for part in parts)
                 ]
-                problems = [problem for _, problem in made if problem is not None]
-                teachers = Teachers({k: teacher for k, (teacher, _) in enumerate(made)})
+                problems = [problem for _, problem in sampled if problem is not None]
+                teachers = Teachers({k: teacher for k, (teacher, _) in enumerate(sampled)})
                 return ensemble_of(teachers, 2, problems).votes(points.X)
             ones = np.zeros(points.n_points, dtype=np.int64)
             for rows, counts in parts:

@@ -125,7 +125,7 @@ class TransformPlan(Mechanism):
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
-        own = {
+        numbers = {
             "eps": self.eps,
             "delta": self.delta,
             "calibration": self.division.calibration,
@@ -133,11 +133,11 @@ class TransformPlan(Mechanism):
             "n_teachers": self.n_teachers,
         }
         if self.draws:
-            own |= {"black_box_eps": 1.0, "black_box_draws": self.draws}
+            numbers |= {"black_box_eps": 1.0, "black_box_draws": self.draws}
         if self.mechanism is None:
-            return own | self.division.describe()
+            return numbers | self.division.describe()
         inner = {f"svt_{key}": value for key, value in self.mechanism.describe().items()}
-        return own | self.division.describe() | {"ell": self.mechanism.ell} | inner
+        return numbers | self.division.describe() | {"ell": self.mechanism.ell} | inner
 
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator

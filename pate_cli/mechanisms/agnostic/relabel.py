@@ -42,9 +42,9 @@ def relabel(
     NB20 Algorithm 2; Beimel, Nissim and Stemmer 2015. The exponential mechanism with `relabel_eps` chooses
     among one hypothesis a dichotomy of X; inf is empirical risk minimisation.
     """
-    found = hypotheses.dichotomies(X)
-    chosen = door.exponential(-found.mistakes(X, y), sensitivity=1.0, eps=relabel_eps, released=False)
-    return found.labels(int(chosen))
+    dichotomies = hypotheses.dichotomies(X)
+    chosen = door.exponential(-dichotomies.mistakes(X, y), sensitivity=1.0, eps=relabel_eps, released=False)
+    return dichotomies.labels(int(chosen))
 
 
 def relabel_with_rest(
@@ -58,7 +58,7 @@ def relabel_with_rest(
 
     **Guarantee.** None of its own; see `pate_cli.mechanisms.agnostic.accounting.transformed`.
     """
-    found = hypotheses.dichotomies(X)
+    dichotomies = hypotheses.dichotomies(X)
     # |W| q(h), of sensitivity 1
-    scores = found.nearest(found.least_mistakes(*rest), len(rest[1]) / X.shape[0])
-    return found.labels(int(door.exponential(-scores, sensitivity=1.0, eps=eps_in, released=False)))
+    scores = dichotomies.nearest(dichotomies.least_mistakes(*rest), len(rest[1]) / X.shape[0])
+    return dichotomies.labels(int(door.exponential(-scores, sensitivity=1.0, eps=eps_in, released=False)))

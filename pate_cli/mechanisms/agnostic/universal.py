@@ -66,8 +66,8 @@ class UniversalPlan(Mechanism):
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers: of AgPrivCl, and SSPP's eps."""
-        own = {"first": self.first, "sspp_eps": self.learning.eps if self.learning else 0.0}
-        return own | self.answering.describe()
+        numbers = {"first": self.first, "sspp_eps": self.learning.eps if self.learning else 0.0}
+        return numbers | self.answering.describe()
 
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
@@ -96,8 +96,8 @@ class UniversalPlan(Mechanism):
 
     def attacks(self) -> list[SampledAttack]:
         """Worst-case pairs of private sets for an audit, of each of the two parts."""
-        found = self.answering.attacks()
-        return found if self.learning is None else found + self.learning.attacks()
+        attacks = self.answering.attacks()
+        return attacks if self.learning is None else attacks + self.learning.attacks()
 
 
 def first_queries(vc: int, alpha: float, beta: float) -> int:
@@ -122,5 +122,5 @@ def calibrate(options: Options, setting: Setting) -> UniversalPlan:
     if alone:
         return UniversalPlan(first, answering, None)
     common.listable(hypotheses, first, setting, "a smaller mechanism.first")
-    rest = setting.eps - part.eps
-    return UniversalPlan(first, answering, sspp.SsppPlan(rest, hypotheses, first))
+    eps_left = setting.eps - part.eps
+    return UniversalPlan(first, answering, sspp.SsppPlan(eps_left, hypotheses, first))

@@ -183,17 +183,17 @@ def noisy_descent(
         return mean, released
     falls = (_LAG - slope / np.maximum(sigma * np.sqrt(square), 1e-100)) / _SURE
     falls = np.clip(falls, -1.0, 1.0)[:, None, None]
-    found = mean + np.abs(falls) * (np.where(falls > 0, late / n_late, whole / steps) - mean)
-    lengths = [np.sqrt(_inner(each[:, :-1], each[:, :-1])) for each in (mean, found)]
-    found *= (lengths[0] / np.maximum(lengths[1], 1e-300))[:, None, None]
-    found[:, -1] = mean[:, -1]
-    return found, released
+    turned_mean = mean + np.abs(falls) * (np.where(falls > 0, late / n_late, whole / steps) - mean)
+    lengths = [np.sqrt(_inner(each[:, :-1], each[:, :-1])) for each in (mean, turned_mean)]
+    turned_mean *= (lengths[0] / np.maximum(lengths[1], 1e-300))[:, None, None]
+    turned_mean[:, -1] = mean[:, -1]
+    return turned_mean, released
 
 
 def _inner(one: FloatArray, other: FloatArray) -> FloatArray:
     """Inner product in each run."""
-    found: FloatArray = np.einsum("rpq,rpq->r", one, other)
-    return found
+    products: FloatArray = np.einsum("rpq,rpq->r", one, other)
+    return products
 
 
 def grain_for(largest: float) -> float:
@@ -276,14 +276,14 @@ class PersonSums(Mechanism):
             units = np.concatenate([np.zeros(len(x), dtype=np.int64), 1 + np.arange(len(crowd))])
             return PrivateRecords(X, y, units if persons else None)
 
-        found = [(name, pair, np.zeros(0)) for name, pair in pairs.items()]
-        name, pair, _ = found[0]
+        attacks = [(name, pair, np.zeros(0)) for name, pair in pairs.items()]
+        name, pair, _ = attacks[0]
         one_class = np.linspace(-1.0, 1.0, min(8, self.n - 1))
-        found.append((f"{name}, among records of one class", pair, one_class))
+        attacks.append((f"{name}, among records of one class", pair, one_class))
         # 3 records at one end and 6 at the other: most pairs are close, or far, by where one more is
         crowd = np.concatenate([-1 + 1e-3 * np.arange(3), 1 - 1e-3 * np.arange(6)])[: self.n - 1]
-        found.append(("a record that moves the median distance", ([(-1.01, 1)], [(1.01, 1)]), crowd))
+        attacks.append(("a record that moves the median distance", ([(-1.01, 1)], [(1.01, 1)]), crowd))
         return [
             SampledAttack.on(name, (records(one, crowd), records(other, crowd)), self.outputs, runs)
-            for name, (one, other), crowd in found
+            for name, (one, other), crowd in attacks
         ]

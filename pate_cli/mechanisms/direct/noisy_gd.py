@@ -178,7 +178,7 @@ class NoisyGradientDescent(PersonSums):
         """
         space = self._space(public.X, rng)
         p, q = space.dimension, self.columns
-        known = feature_values(space, public.X[:: -(-public.n_points // _MOST_PUBLIC)])
+        public_features = feature_values(space, public.X[:: -(-public.n_points // _MOST_PUBLIC)])
         steps, time = self.steps_for(p), self.time_for(p)
         size = 8 * self._speed * min(1.0, time / steps) * self.grain / self.n
         gradients = ClippedGradients(
@@ -192,7 +192,7 @@ class NoisyGradientDescent(PersonSums):
             sensitivity=2 * self.clip / self.grain,
             sigma=self.sigma_for(p),
             integer=self.integer_noise,
-            move=(_along_columns if isinstance(space, OwnColumns) else _down)(known, size),
+            move=(_along_columns if isinstance(space, OwnColumns) else _down)(public_features, size),
             momentum=1 - (1 - _MOMENTUM) / min(max(time / steps, 1.0), _LONGER),
             turned=True,
         )
@@ -285,12 +285,12 @@ def _along_columns(known: Any, size: float) -> Callable[[FloatArray], FloatArray
     """Step lengths where all directions but the steepest are about equally flat."""
     m = known.shape[0]
     values, vectors = np.linalg.eigh(dense(known @ known.T) / m)
-    first, rest = values[-1], max(values[-2:][0], _FLATTEST * values[-1])
+    first, others = values[-1], max(values[-2:][0], _FLATTEST * values[-1])
     shared = (known.T @ vectors[:, -1]) / math.sqrt(m * first)
 
     def move(gradient: FloatArray) -> FloatArray:
         along = np.einsum("p,rpq->rq", shared, gradient)[:, None]
-        step: FloatArray = size / rest * (gradient - (1 - rest / first) * shared[:, None] * along)
+        step: FloatArray = size / others * (gradient - (1 - others / first) * shared[:, None] * along)
         return step
 
     return move

@@ -114,8 +114,8 @@ class OutputPlan(Mechanism):
         """Fit on the private records; see `Mechanism`."""
         records = private.records
         scaling = Scaling.of(public.X)
-        found = self.weights(scaling.apply(records.X), records.y, door)[0]
-        by_class = np.vstack([np.zeros_like(found), found]) if self.n_classes == 2 else found
+        weights = self.weights(scaling.apply(records.X), records.y, door)[0]
+        by_class = np.vstack([np.zeros_like(weights), weights]) if self.n_classes == 2 else weights
         return Released(linear_model(by_class, scaling), no_answers(), self.guarantee)
 
     def weights(self, Z: Any, y: IntArray, door: Door, runs: int = 1) -> FloatArray:
@@ -139,13 +139,13 @@ class OutputPlan(Mechanism):
 
         Against the pull of many short records the sensitivity is all but reached.
         """
-        rest = self._pull()
+        pull = self._pull()
         pairs = [
             ("a record and its mirror image", [4.0], [-4.0], []),
             ("the same, far out of bounds", [1e6], [-1e6], []),
             ("a record against nothing", [4.0], [0.0], []),
-            ("steep losses, across the pull of the rest", [-0.4, 0.9], [-0.4, -0.9], rest),
-            ("far out of bounds, against the pull of the rest", [-1e6, 0.0], [0.0, 0.0], rest),
+            ("steep losses, across the pull of the rest", [-0.4, 0.9], [-0.4, -0.9], pull),
+            ("far out of bounds, against the pull of the rest", [-1e6, 0.0], [0.0, 0.0], pull),
         ]
 
         def outputs(Z: FloatArray, door: Door, rng: np.random.Generator, runs: int) -> FloatArray:

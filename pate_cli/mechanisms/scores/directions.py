@@ -54,9 +54,9 @@ class PublicDirections:
     @classmethod
     def of(cls, points: Any, features: Any) -> PublicDirections:
         """Find them for public points, ndarray or csr_matrix of shape (m, d), in features with a constant."""
-        known = feature_values(features, points)[:, :-1]
-        means = known.mean(axis=0)
-        values, sizes, turned = np.linalg.svd(known - means, full_matrices=False)
+        point_features = feature_values(features, points)[:, :-1]
+        means = point_features.mean(axis=0)
+        values, sizes, turned = np.linalg.svd(point_features - means, full_matrices=False)
         kept = sizes > max(_CUT * sizes.max(initial=0.0), 1e-9)
         values, sizes, turned = values[:, kept], sizes[kept], turned[kept]
         variances = sizes ** (2 * _POWER)
@@ -116,21 +116,23 @@ class PublicSide(NamedTuple):
         """
         means, noise, variances = total / n_teachers, sigma / n_teachers, self.space.variances
         if self.response is None:
-            found = _shrunk(self.space.values.T @ means, noise, self.weights, variances)
-            return [np.vstack([found, _shrunk_constant(means, noise)])]
+            coefficients = _shrunk(self.space.values.T @ means, noise, self.weights, variances)
+            return [np.vstack([coefficients, _shrunk_constant(means, noise)])]
         energy = self.response.energy
         chance = energy / max(float(self.weights**2 @ energy), 1e-300) / n_teachers
-        found = _shrunk(means[:, None] * _FINER, noise * _FINER, self.weights, variances, chance * _FINER**2)
-        restored = found / self.response.attenuation[:, None]
-        return [np.vstack([one, np.zeros(1)]) for one in (restored, found - restored)]
+        coefficients = _shrunk(
+            means[:, None] * _FINER, noise * _FINER, self.weights, variances, chance * _FINER**2
+        )
+        restored = coefficients / self.response.attenuation[:, None]
+        return [np.vstack([one, np.zeros(1)]) for one in (restored, coefficients - restored)]
 
 
 def _with_constant(public: PublicPoints, rng: np.random.Generator) -> Any:
     """Map that the public points made, or else that of the kernel, with a constant as its last feature."""
-    made = public.features
-    if made is None:
+    features = public.features
+    if features is None:
         return KernelFeatures.of(public.X, rng)
-    return made if isinstance(made, KernelFeatures) else GridFeatures.of(made, public.X)
+    return features if isinstance(features, KernelFeatures) else GridFeatures.of(features, public.X)
 
 
 class Response(NamedTuple):
@@ -145,10 +147,10 @@ class Response(NamedTuple):
 
         To undo all of it would amplify chance along directions that public points hardly know.
         """
-        found: FloatArray = (
+        attenuation: FloatArray = (
             (self.gain / self.gain.max(initial=0.0)) ** _UNDONE if self.gain.size else self.gain
         )
-        return found
+        return attenuation
 
 
 def _response(
@@ -166,8 +168,8 @@ def _response(
     deviations = directions.variances ** (_FLATTER / 2)
     products, squares, energy = np.zeros(r), np.zeros(r), np.zeros(r)
     for _ in range(_FUNCTIONS):
-        wanted = deviations * rng.normal(size=r)
-        drawn = directions.values @ wanted
+        coefficients = deviations * rng.normal(size=r)
+        drawn = directions.values @ coefficients
         steepness = _STEEPNESS / max(float(drawn.std()), 1e-12)
         rows = rng.integers(0, m, size * _TEACHERS)
         labels = (steepness * drawn[rows] + rng.logistic(size=len(rows)) > 0).astype(np.int64)
@@ -183,8 +185,8 @@ def _response(
         for vectors in teachers.score_vectors(ensemble, points, directions.values):
             norms = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
             units = vectors / np.where(norms > 0, norms, 1.0)
-            products += units.mean(axis=0) * wanted * steepness
-            squares += (wanted * steepness) ** 2
+            products += units.mean(axis=0) * coefficients * steepness
+            squares += (coefficients * steepness) ** 2
             energy += (units**2).mean(axis=0)
     if not (np.isfinite(energy).all() and energy.max(initial=0.0) > 0):  # a learner that learns nothing here
         energy = directions.variances / max(directions.variances.sum(), 1e-300)
@@ -206,8 +208,8 @@ def _gains(products: FloatArray, squares: FloatArray) -> FloatArray:
     gains = isotonic_regression(ratios, sample_weight=squares + 1e-300, increasing=False)
     if not (np.isfinite(gains).all() and gains[0] > 0):
         return np.ones(r)
-    found: FloatArray = np.maximum(gains, _LEAST_GAIN * gains[0])
-    return found
+    bounded: FloatArray = np.maximum(gains, _LEAST_GAIN * gains[0])
+    return bounded
 
 
 def _direction_weights(response: Response, variances: FloatArray, noise: float) -> FloatArray:
@@ -230,8 +232,8 @@ def _direction_weights(response: Response, variances: FloatArray, noise: float) 
     weights: FloatArray = energy**-0.25
     for _ in range(_SWEEPS):
         left = noise**2 * float(weights**2 @ energy) / weights**2
-        wanted = (signal / (signal + left) / response.attenuation) ** 2 / energy
-        weights = np.sqrt(weights) * np.maximum(wanted, 1e-300) ** 0.125
+        fourth_powers = (signal / (signal + left) / response.attenuation) ** 2 / energy
+        weights = np.sqrt(weights) * np.maximum(fourth_powers, 1e-300) ** 0.125
         weights = np.maximum(weights / weights.max(), _LEAST_WEIGHT)
     return weights
 
@@ -254,13 +256,13 @@ def _shrunk(
     if q > 1:
         means = means - means.mean(axis=1, keepdims=True)
     seen = means / weights[:, None]
-    known = ((noise / weights) ** 2 * (1.0 if q == 1 else 1 - 1 / q) + chance)[:, None]
+    noise_variance = ((noise / weights) ** 2 * (1.0 if q == 1 else 1 - 1 / q) + chance)[:, None]
     prior = variances[:, None]
-    total = _AMPLITUDES[:, None, None] * prior + known
+    total = _AMPLITUDES[:, None, None] * prior + noise_variance
     evidence = -0.5 * (seen**2 / total + np.log(total)).sum(axis=(1, 2))
     prior = prior * _AMPLITUDES[evidence.argmax()]
-    found: FloatArray = seen * prior / (prior + known)
-    return found
+    posterior_mean: FloatArray = seen * prior / (prior + noise_variance)
+    return posterior_mean
 
 
 def _shrunk_constant(means: FloatArray, noise: float) -> FloatArray:
@@ -268,5 +270,5 @@ def _shrunk_constant(means: FloatArray, noise: float) -> FloatArray:
     n_points, q = means.shape
     constant = means.mean(axis=0) - means.mean()
     chance = noise**2 * (1 - 1 / q) / n_points
-    found: FloatArray = constant * max(0.0, 1 - chance / max(float((constant**2).mean()), 1e-300))
-    return found
+    shrunk: FloatArray = constant * max(0.0, 1 - chance / max(float((constant**2).mean()), 1e-300))
+    return shrunk

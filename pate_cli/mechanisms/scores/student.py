@@ -73,7 +73,7 @@ class BoostedStudent:
         """Add functions, one of each kind, and fit the intercept and all slopes by one Newton step."""
         kinds, functions = self._kinds, [*self.functions, *new]
         values = [*self._values, *map(self._at_records, new)]
-        public = [self._space.values @ one[:-1] + one[-1] for one in functions]
+        public = [self._space.values @ function[:-1] + function[-1] for function in functions]
         # a correction in units of what it corrects: the damping then keeps small ones to what they were
         firsts = [public[i - i % kinds] for i in range(len(public))]
         spreads = np.array([np.sqrt(np.mean(first**2)) for first in firsts])
@@ -180,7 +180,7 @@ class NewtonStep:
         """Mean over public points of the Hessian of the loss; of no functions, at one point."""
         rows = len(functions[0]) if functions else 1
         shares = probabilities(self._scores(at, functions, rows))
-        ones = [np.tile(one, (rows, 1)) for one in np.eye(self.width)]
+        ones = [np.tile(unit, (rows, 1)) for unit in np.eye(self.width)]
         slopes = np.stack([*ones, *functions], axis=-1)
         if self.width == 1:
             shares = shares * (1 - shares)
