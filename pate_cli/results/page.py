@@ -131,7 +131,8 @@ def write(directory: Path, findings: Findings) -> list[Path]:
         content |= {f"{stem}.png": png, f"{stem}.svg": svg}
     for stem, table in {"table": findings.table, **findings.more}.items():
         content |= {f"{stem}.csv": table.to_csv(), f"{stem}.md": table.to_markdown()}
-        content |= {f"{stem}.tex": table.to_latex()}
+        label = f"tab:{findings.recipe.name}" + f"-{stem}" * (stem != "table")
+        content |= {f"{stem}.tex": table.to_latex(findings.recipe.title if stem == "table" else "", label)}
     content["report.html"] = _page(findings, drawn, _HEADINGS)
     directory.mkdir(parents=True, exist_ok=True)
     for path in _earlier(directory):

@@ -126,6 +126,7 @@ def recipe_table(rows: Sequence[MeasuredRow], verdicts: dict[str, Verdict], marg
         [[text(row) for _, text in shown] for row in rows],
         [_record(row, verdicts.get(row["name"])) for row in rows],
         f"{NOTE} {rule(len(verdicts), margin)}" if verdicts else NOTE,
+        block="dataset",
     )
 
 

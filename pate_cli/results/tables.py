@@ -55,6 +55,7 @@ class Table:
     note: str = ""  # below the table
     remarks: list[str] = field(default_factory=list)  # below the note, a line each; comments in LaTeX
     meaning: str = ""  # of eps: what of the note is always printed
+    block: str = ""  # column whose values make blocks of rows, with a rule between them in LaTeX
 
     def to_csv(self) -> str:
         """Raw values: empty where absent, infinity `inf`, floats in full."""
@@ -79,10 +80,10 @@ class Table:
             parts.append("\n".join(f"- {remark}" for remark in self.remarks))
         return "\n\n".join(parts) + "\n"
 
-    def to_latex(self) -> str:
+    def to_latex(self, caption: str = "", label: str = "") -> str:
         r"""Booktabs tables of 40 rows each, ready for \input, shrunk to the line where they are wider.
 
-        Columns with the same cell in every row go to the note.
+        Columns with the same cell in every row go to the note. With a caption it is a `table` to refer to.
         """
         remarks = [f"% {remark}" for remark in self.remarks]
         if not self.cells:
@@ -93,8 +94,14 @@ class Table:
         note = " ".join(filter(None, [self.note, f"In every row: {'; '.join(same)}." if same else ""]))
         columns = [self.columns[index] for index in kept]
         cells = [[_tex(row[index]) for index in kept] for row in self.cells]
-        pages = [_tabular(columns, cells[start : start + _PAGE]) for start in range(0, len(cells), _PAGE)]
+        blocks = [index for index, column in enumerate(columns) if column.header == self.block]
+        pages = [
+            _tabular(columns, cells[start : start + _PAGE], blocks) for start in range(0, len(cells), _PAGE)
+        ]
         below = [rf"{{\footnotesize {_tex(note)}\par}}"] if note else []
+        if caption and len(pages) == 1:
+            first = [r"\begin{table}", r"\centering", rf"\caption{{{_tex(caption)}}}", rf"\label{{{label}}}"]
+            pages, below = [*first, *pages], [*below, r"\end{table}"]
         return "\n".join([*_NEEDS, *remarks, *pages, *below]) + "\n"
 
     @property
@@ -157,7 +164,7 @@ _TEX = str.maketrans(
 )
 
 
-def _tabular(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> str:
+def _tabular(columns: Sequence[Column], cells: Sequence[Sequence[str]], blocks: Sequence[int]) -> str:
     import pandas as pd
 
     groups = [_tex(column.group) for column in columns]
@@ -166,6 +173,12 @@ def _tabular(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> str:
     shape = "".join("r" if column.numeric else "l" for column in columns)
     style = pd.DataFrame(cells).set_axis(names, axis="columns").style.hide(axis="index")
     text = style.to_latex(column_format=shape, hrules=True, multicol_align="c")
+    head, middle, body = text.partition("\\midrule\n")
+    rows = body.splitlines(keepends=True)
+    for row in range(len(cells) - 1, 0, -1):
+        if any(cells[row][index] != cells[row - 1][index] for index in blocks):
+            rows.insert(row, "\\midrule\n")
+    text = head + middle + "".join(rows)
     return f"{_FITTED}\n{text}}}\n\\par\\smallskip"
 
 

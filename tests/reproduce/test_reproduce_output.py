@@ -26,6 +26,16 @@ GRID = Table(
 )
 
 
+def test_latex_of_blocks_with_a_caption():
+    blocks = Table(
+        [Column("set", numeric=False), Column("x")], [["a", "1"], ["a", "2"], ["b & c", "3"]], block="set"
+    )
+    text = blocks.to_latex("Sets_1", "tab:sets")
+    body = re.findall(r"^.*midrule$|^.*toprule$|^.*bottomrule$|^(?:a|b).*$", text, re.MULTILINE)
+    assert [line[:2] for line in body] == [r"\t", r"\m", "a ", "a ", r"\m", "b ", r"\b"]
+    assert "\\caption{Sets\\_1}\n\\label{tab:sets}\n" in text
+
+
 def test_a_table_keeps_its_shape_in_every_form(typeset):
     rows = list(csv.reader(io.StringIO(GRID.to_csv())))  # raw values
     assert rows == [["what", "x", "y"], [HARD, "0.30000000000000004", ""], ["b", "inf", "1"]]
