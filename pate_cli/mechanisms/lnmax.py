@@ -13,13 +13,16 @@ import numpy as np
 
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import UNPROVED, Session, VoteMechanism
-from pate_cli.mechanisms.votes import majority
+from pate_cli.mechanisms.votes import Outlook, majority
 from pate_cli.privacy.composition import eps0_of, pure_eps
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.privacy.lnmax import eps_of_moments, miss_probability
 from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
 __all__ = ["Lnmax", "LnmaxSession", "Options", "calibrate"]
+
+
+_QUARTILE_OF_DIFFERENCE = 1.1461932206205827  # upper one, of two numbers with Laplace noise of scale 1
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,11 @@ class Lnmax(VoteMechanism):
     def session(self, door: Door, runs: int = 1) -> LnmaxSession:
         """Start a session; see `VoteMechanism`."""
         return LnmaxSession(self, door, runs)
+
+    def outlook(self) -> Outlook:
+        """See `Mechanism`; it answers every query."""
+        votes = 6 * math.log(2) if self.n_classes == 2 else 3 * _QUARTILE_OF_DIFFERENCE
+        return Outlook(self.scale, self.ell, max(1, math.ceil(votes * self.scale)))
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""

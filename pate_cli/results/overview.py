@@ -19,8 +19,8 @@ __all__ = ["METRICS", "overview"]
 
 _MEANING = "eps is the guarantee, of one repeat."
 GUARANTEE = (
-    f"{_MEANING} eps_ex_post depends on the outputs: a report, not a guarantee. "
-    "Accuracy, also on exact votes, is measured on held-out data: not differentially private."
+    f"{_MEANING} eps used depends on the outputs: a report, not a guarantee. "
+    "Accuracy, also by votes without noise, is measured on held-out data: not differentially private."
 )
 _MAJORITY = "majority is the share of the commonest class among the held-out records."
 _POOLED = (
@@ -43,7 +43,8 @@ _LOST, _TIMES = 0.03, 3.0  # accuracy that a student loses: at least, and agains
 _FEW = 0.25  # an active learner that wanted a smaller share of its budget is pointed out
 _ALWAYS = ("dataset", "mechanism", "teachers", "eps")  # have a column in any case
 _ACCURACY = "accuracy ± ci95"
-_MEASURES = ("teachers", "answered/asked", "eps", "eps_ex_post", _ACCURACY)
+_LABELS, _USED, _NOISELESS = "labels given/asked", "eps used", "votes without noise"
+_MEASURES = ("teachers", _LABELS, "eps", _USED, _ACCURACY)
 _MEANS = ("n_answered", "n_asked", "eps_ex_post")
 
 
@@ -78,7 +79,7 @@ def _plain(rows: Sequence[MeasuredRow], texts: Sequence[dict[str, str]], *_: Any
         unbalanced = max(shares, default=0.0) > _UNBALANCED
         figures = [name for name in figures if unbalanced and name.startswith(("roc_auc", *_BY_CLASS))]
     heads = ["dataset", "mechanism", *extras, *_MEASURES]
-    heads += ["exact votes"] if any(row.mean("ceiling") is not None for row in shown) else []
+    heads += [_NOISELESS] if any(row.mean("ceiling") is not None for row in shown) else []
     heads += ["majority"] if shares else []
     heads += [*figures, *(["status"] if any(row.status != "ok" for row in shown) else [])]
     columns, cells = _grid(heads, lines, details=[*extras, "majority"])
@@ -126,8 +127,8 @@ def _averages(
     records = [dict(zip(chosen, key, strict=True)) | record for key, (record, _) in averages.items()]
     if pivot is None:
         lines = [line | dict(zip(keys, key, strict=True)) for key, (_, line) in averages.items()]
-        heads = [*keys, "runs", "n", "answered/asked", *(["eps"] if "eps" not in keys else [])]
-        columns, cells = _grid([*heads, "eps_ex_post", _ACCURACY, "exact votes"], lines)
+        heads = [*keys, "runs", "n", _LABELS, *(["eps"] if "eps" not in keys else [])]
+        columns, cells = _grid([*heads, _USED, _ACCURACY, _NOISELESS], lines)
     else:
         shown: dict[tuple[str, ...], dict[str, str]] = {}
         for key, (_, line) in averages.items():
@@ -152,11 +153,11 @@ def _average(rows: Sequence[MeasuredRow], *, pool: bool) -> tuple[dict[str, Any]
     return record, {
         "runs": str(len(rows)),
         "n": str(n),
-        "answered/asked": f"{_count(record['n_answered'])}/{_count(record['n_asked'])}",
+        _LABELS: _given(record["n_answered"], record["n_asked"]),
         "eps": " to ".join(dict.fromkeys(number(pick(spent), "g") for pick in (min, max) if spent)),
-        "eps_ex_post": number(record["eps_ex_post"]),
+        _USED: number(record["eps_ex_post"]),
         _ACCURACY: number(accuracy),
-        "exact votes": number(record["ceiling"]),
+        _NOISELESS: number(record["ceiling"]),
     }
 
 
@@ -176,7 +177,7 @@ def _texts(row: MeasuredRow) -> dict[str, str]:
         name: str(row[name]) for name in row.left if row[name] is not None and name not in ("method", "job")
     }
     texts |= {"mechanism": str(row["method"]), "method": str(row["method"])}
-    numbers = {"eps": (row["eps"], "g"), "teachers": (row["n_teachers"], ".0f")}
+    numbers = {"eps": (row["eps"], "g"), "teachers": (row["n_teachers"] or None, ".0f")}
     texts |= {name: number(value, form) for name, (value, form) in numbers.items() if value is not None}
     return texts | ({"data": str(row["checksum"])[:12]} if row["checksum"] else {})
 
@@ -217,10 +218,10 @@ def _column(head: str, cells: Sequence[str], details: Sequence[str] = ()) -> Col
 def _cells(row: MeasuredRow) -> dict[str, str]:
     """Cells of a row, besides its settings."""
     return {
-        "answered/asked": f"{_count(row.mean('n_answered'))}/{_count(row.mean('n_asked'))}",
-        "eps_ex_post": number(row.mean("eps_ex_post")),
+        _LABELS: _given(row.mean("n_answered"), row.mean("n_asked")),
+        _USED: number(row.mean("eps_ex_post")),
         _ACCURACY: number(row.over("accuracy")),
-        "exact votes": number(row.mean("ceiling")),
+        _NOISELESS: number(row.mean("ceiling")),
         "majority": number(row.mean("majority_class")),
         **{name: number(row.mean(name)) for name in _figures([row])},
         "status": row.status,
@@ -276,6 +277,11 @@ def _known(option: str, key: str, texts: Sequence[dict[str, str]]) -> str:
 def _interval_note(half_widths: Iterable[float | None]) -> list[str]:
     """Meaning of ±, where there is one."""
     return [f"{T_NOTE}."] if any(half_width is not None for half_width in half_widths) else []
+
+
+def _given(answered: float | None, asked: float | None) -> str:
+    """Labels given of those asked for; of a mechanism that asks nothing, a dash."""
+    return f"{_count(answered)}/{_count(asked)}" if asked else ABSENT
 
 
 def _count(value: float | None) -> str:
@@ -336,7 +342,7 @@ def _warnings(row: MeasuredRow) -> list[str]:
         lost = votes - ceiling
         if lost > max(_LOST, _TIMES * (ceiling - accuracy)):
             texts.append(
-                f"the student, not privacy, is the limit: {number(ceiling)} on exact votes, which are right "
+                f"the student, not privacy, is the limit: {number(ceiling)} by votes without noise, right "
                 f"for {number(votes)} of the public points; more public points (split.public) or another "
                 "student would help"
             )

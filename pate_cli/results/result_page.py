@@ -28,7 +28,7 @@ _PRIVATE = (
 )
 _NOT_PRIVATE = (
     "Not private: accuracy and every other measure, also without noise and in the figure. They are computed "
-    "from held-out records; do not publish them about private data. eps_ex_post depends on the outputs: a "
+    "from held-out records; do not publish them about private data. eps used depends on the outputs: a "
     "report, not a guarantee."
 )
 _PUBLIC = (

@@ -140,7 +140,7 @@ _NEEDS = (
     r"\providecommand{\toprule}{\hline}\providecommand{\midrule}{\hline}\providecommand{\bottomrule}{\hline}",
 )
 _FITTED = r"\par\noindent\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-_HEADERS = {"eps": r"$\varepsilon$", "eps_ex_post": r"$\varepsilon_{\mathrm{ex\,post}}$"}
+_HEADERS = {"eps": r"$\varepsilon$", "eps used": r"$\varepsilon$ used"}
 _TEX = str.maketrans(
     {char: f"\\{char}" for char in "&%$#_{}"}
     | {
@@ -246,6 +246,15 @@ def _without_middle(name: str, width: int) -> str:
     return name if len(name) <= width else f"{name[: width - 1 - left]}…{name[len(name) - left :]}"
 
 
+def _broken(name: str, width: int) -> str:
+    """Break a name that is longer than `width` into two lines; one without such a place loses its middle."""
+    if len(name) <= width:
+        return name
+    lines = _wrapped(re.findall(r"[^ _./-]+[ _./-]*|[ _./-]+", name), width).split("\n")
+    fits = len(lines) == 2 and max(map(len, lines)) <= width
+    return "\n".join(lines) if fits else _without_middle(name, width)
+
+
 class _View:
     """Columns of a table that are shown at a width, and how wide each is."""
 
@@ -276,14 +285,14 @@ class _View:
         return True
 
     def _cell(self, row: Sequence[str], index: int) -> str:
-        """Text of a cell, a long name without its middle."""
+        """Text of a cell, a long name in two lines or without its middle."""
         column = self.table.columns[index]
-        return row[index] if column.numeric or column.prose else _without_middle(row[index], self.name)
+        return row[index] if column.numeric or column.prose else _broken(row[index], self.name)
 
     def _least(self, index: int) -> int:
         """Width of a column: of its cells, and of the longest part of its heading."""
         column = self.table.columns[index]
-        widest = max(len(self._cell(row, index)) for row in self.table.cells)
+        widest = max(len(line) for row in self.table.cells for line in self._cell(row, index).split("\n"))
         widest = min(widest, _PROSE) if column.prose else widest
         return max(widest, *(len(part.strip()) for part in _parts(column)))
 

@@ -73,7 +73,7 @@ def _cells(board: Board, row: MeasuredRow) -> dict[str, str]:
         "T": number(_whole(row["cutoff"]), "d"),
         "answered": number(means["answered"], ".1f"),
         "asked": number(means["asked"], ".1f"),
-        "eps_ex_post": number(means["eps_ex_post"]),
+        "eps used": number(means["eps_ex_post"]),
         **{_head(name): number(row.over(name)) for name in ("accuracy", *FIGURES)},
         _below(metric): metric.text(below),
         "n": str(row.n),
@@ -116,8 +116,8 @@ def frontier_tables(board: Board) -> dict[str, Table]:
     """Accuracy by method and budget, every row, further metrics, and paired differences."""
     queries = [Column("answered", "queries"), Column("asked", "queries")]
     rows = [*_columns("method", "eps", "teachers", "T"), *queries]
-    rows += _columns("eps_ex_post", _head("accuracy"), "n", "status")
-    spent = "eps_ex_post depends on the outputs: a report, not a guarantee."
+    rows += _columns("eps used", _head("accuracy"), "n", "status")
+    spent = "eps used depends on the outputs: a report, not a guarantee."
     metrics = _columns("method", "eps", *map(_head, ("accuracy", *FIGURES)))
     meanings = "; ".join(f"{name}: {meaning}" for name, meaning in FIGURES.items())
     figures = f"On held-out records, {NOT_PRIVATE}. {meanings}. {T_NOTE}."

@@ -12,6 +12,7 @@ import pytest
 
 from pate_cli import pipeline
 from pate_cli.cli import main
+from pate_cli.mechanisms.lnmax import Lnmax
 from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.mechanisms.votes import of_noisy_counts
 from pate_cli.privacy.svt import calibrate
@@ -221,15 +222,18 @@ def _refused(argv, capsys):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_fewest_teachers_get_half_of_two_to_one_votes_right(n_classes):
+@pytest.mark.parametrize("law", ["normal", "laplace"])
+def test_the_fewest_teachers_get_half_of_two_to_one_votes_right(n_classes, law):
     """Three quarters of two classes are half and, of the rest, half by chance."""
-    sigma, rng = 40.0, np.random.default_rng(0)
-    K = of_noisy_counts(sigma, n_classes, 1).fewest_teachers
-    votes = np.tile([K / 3, 2 * K / 3, *[0] * (n_classes - 2)], (40_000, 1))
-    noise = rng.normal(0, sigma, votes.shape)
+    scale, rng = 40.0, np.random.default_rng(0)
+    laplace = Lnmax(1.0, 1e-5, scale, ell=1, n_classes=n_classes)
+    outlook = laplace.outlook() if law == "laplace" else of_noisy_counts(scale, n_classes, 1)
+    K = outlook.fewest_teachers
+    votes = np.tile([K / 3, 2 * K / 3], (40_000, 1))
+    noise = getattr(rng, law)(0, scale, votes.shape)
     if n_classes == 2:
         noise[:, 0] = -noise[:, 1]
-    right = np.mean(np.argmax((votes + noise)[:, :2], axis=1) == 1)
+    right = np.mean(np.argmax(votes + noise, axis=1) == 1)
     assert right == pytest.approx(0.75, abs=0.01)
 
 

@@ -14,6 +14,7 @@ from written import repeats_of, table_of
 from pate_cli.errors import InputError
 from pate_cli.results import Interval, RunRecord
 from pate_cli.results.means import rows_of
+from pate_cli.results.tables import Column, Table
 
 
 def record(dataset="mushroom", mechanism="svt", eps=1.0, **changed):
@@ -70,7 +71,7 @@ ALL = [
     record("a9a", "active[svt]", 2.0, accuracy=Interval(0.82, None, 1)),
     failed(),
 ]
-BASE = ["teachers", "answered/asked", "eps", "eps_ex_post", "accuracy ± ci95"]
+BASE = ["teachers", "labels given/asked", "eps", "eps used", "accuracy ± ci95"]
 NUMBERS = ("0.9252 ± 0.0031", "385.4/400", "16.2/163", "0.9271", "0.9991", "3000")
 
 
@@ -187,6 +188,19 @@ def test_keys_that_are_not_there_are_refused_with_those_that_are(given, said):
 
 
 # -- the terminal
+
+
+def test_a_long_name_is_broken_into_two_lines():
+    table = Table(
+        [Column("method", numeric=False), Column("accuracy")],
+        [["output_perturbation", "0.1"], ["a" * 30, "0.2"]],
+    )
+    lines = console_text(table, 24).splitlines()
+    assert [line.split() for line in lines[2:]] == [
+        ["output_", "0.1"],
+        ["perturbation"],
+        ["aaaaaaa…aaaaaaa", "0.2"],
+    ]
 
 
 @pytest.mark.parametrize("width", [20, 40, 80])
