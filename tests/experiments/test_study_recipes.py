@@ -39,7 +39,14 @@ SMALL: dict[str, dict] = {  # beside the quick parameters, at which tests of `pa
     "expected-scores": {},
 }
 NAMES = list(SMALL)
-CONTROLLED = {"queries-answered", "fresh-queries", "active-rates", "high-margin", "expected-scores"}
+CONTROLLED = {
+    "queries-answered",
+    "fresh-queries",
+    "active-rates",
+    "high-margin",
+    "expected-scores",
+    "example2",
+}
 """Studies that hold their simulation against a closed form."""
 
 
