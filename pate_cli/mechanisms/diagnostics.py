@@ -31,7 +31,8 @@ def diagnostics(
     votes, vote = trained.votes, majority(trained.votes.counts)
     # the ceiling of this student on these public points: every label the teachers' exact vote
     s = run.config.student
-    student = repr((s.estimator, s.params, run.setting.student_mapped))
+    seen = (run.setting.features, run.config.features.directions) if run.setting.student_mapped else None
+    student = repr((s.estimator, s.params, seen))
     if student not in trained.ceilings:
         right = fit(Answers(np.arange(len(vote)), vote)).predict(split.test.X) == split.test.y
         trained.ceilings[student] = float(np.mean(right))

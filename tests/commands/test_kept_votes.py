@@ -82,6 +82,30 @@ def test_the_jobs_of_a_sweep_share_without_a_disk(votes, fits):
     assert numbers("all/3") == numbers("alone")
 
 
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("features", ["none", "kernel"]),
+        ("teacher.features", ["false", "true"]),
+        ("features.directions", ["2", "4"]),
+        ("teacher.features=false features.directions", ["2", "4"]),
+        ("teacher.params.C", ["0.001", "10"]),
+        ("teacher.size", ["20", "40"]),
+        ("split.mode", ["records", "label_private"]),
+    ],
+)
+def test_rows_share_votes_only_where_teachers_see_the_same(key, values):
+    """A sweep over what teachers see once gave all of them the votes of the first."""
+    *more, key = key.split()
+    given = ["dataset.n_features=8", "dataset.gap=0", "mechanism=gaussian", "eps=inf", *more]
+    free = "++" * ("params" in key)
+    assert run("-m", *given, f"{free}{key}={','.join(values)}", into="all") == 0
+    for job, value in enumerate(values):
+        assert run(*given, f"{free}{key}={value}", into=f"alone{job}") == 0
+        together, alone = (numbers(where) for where in (f"all/{job}", f"alone{job}"))
+        assert together == alone
+
+
 def test_a_directory_open_to_others_is_refused_before_anything_is_written(votes, capsys):
     votes.mkdir(mode=0o755)
     assert run("cache=true") == 2
