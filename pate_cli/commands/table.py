@@ -20,6 +20,7 @@ FORMATS = ("console", "csv", "markdown", "latex")
 _BY_EXTENSION = {".csv": "csv", ".md": "markdown", ".tex": "latex"}
 
 
+_NONE = "no result.json or repeats.csv in it"
 _WIDTH = 120  # of a terminal's table in a file
 
 
@@ -123,6 +124,7 @@ def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
 def collect(names: Sequence[str], nothing: str = "no run found") -> pd.DataFrame:
     """Repeats in and below directories, with every setting; what cannot be read is named on stderr."""
     from pate_cli.results.repeats import find_repeats
+    from pate_cli.results.store import find_records
 
     paths = [Path(name) for name in names]
     for name, path in zip(names, paths, strict=True):
@@ -136,8 +138,9 @@ def collect(names: Sequence[str], nothing: str = "no run found") -> pd.DataFrame
     reports = [f"{path}: {reason}" for path, reason in unreadable]
     if repeats.empty:
         where = ", ".join(map(str, paths))
-        why = f" ({'; '.join(reports)})" if reports else " (no result.json or repeats.csv in it)"
-        raise DataError(f"{where}: {nothing}{why}")
+        measured = "a release measures nothing" if find_records(paths).records else _NONE
+        reports = reports or [measured]
+        raise DataError(f"{where}: {nothing} ({'; '.join(reports)})")
     for report in reports:
         err().print(one_line(f"left out: {report}"), markup=False, soft_wrap=True)
     return repeats

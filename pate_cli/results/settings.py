@@ -51,8 +51,10 @@ def settings(config: Mapping[str, Any]) -> dict[str, str]:
 def dataset_name(config: Mapping[str, Any], default: str) -> str:
     """Name of a dataset: of its file, where it has one of the user's."""
     group = config.get("dataset")
-    path = group.get("path") if isinstance(group, dict) else None
-    return one_line(Path(path).name if isinstance(path, str) else default)
+    paths = [group.get(key) for key in ("path", "private")] if isinstance(group, dict) else []
+    return one_line(
+        next((Path(path).name for path in paths if isinstance(path, str) and path != "???"), default)
+    )
 
 
 def differing(rows: Sequence[Mapping[str, Any]], keys: Iterable[str]) -> list[str]:

@@ -96,6 +96,11 @@ def test_no_byte_of_the_private_file_is_written_and_the_second_release_is_refuse
     assert main(["ledger", "show"]) == 0
     said = "features open: none: the public points of all releases came from files of their own"
     assert said in capsys.readouterr().out
+    assert main(["list", ".", "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)["tables"]["table"]
+    assert (listed["kind"], listed["datasets"], listed["repeats_done"]) == ("release", "priv.csv", 1)
+    assert main(["page", "out"]) == 2
+    assert "a release measures nothing" in capsys.readouterr().err
     before = written(".")
     assert released("second") == 2
     said = capsys.readouterr().err

@@ -17,7 +17,7 @@ from pate_cli.cli import main
 from pate_cli.errors import DataError
 from pate_cli.results import read_repeats
 from pate_cli.results.repeats import RepeatsFile, find_repeats
-from pate_cli.results.settings import differing
+from pate_cli.results.settings import dataset_name, differing
 from pate_cli.types import RepeatResult
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "teacher.size=40", "compute.workers=1"]
@@ -254,6 +254,11 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, content, said):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="no results found"):
         read_repeats(tmp_path / "empty")
+
+
+def test_a_dataset_of_files_is_called_by_the_private_one():
+    assert dataset_name({"dataset": {"path": "???", "private": "a/priv.csv"}}, "csv") == "priv.csv"
+    assert dataset_name({"dataset": {"path": "???"}}, "csv") == "csv"
 
 
 def test_a_setting_is_compared_among_those_that_have_it():
