@@ -26,8 +26,8 @@ _NOTE = (
     "given: docs/reproduce.md. Accuracy is measured on held-out records: not differentially private."
 )
 _SEEDS = (
-    "Run with several seeds: their repeats are pooled, and the verdict is that of all of them. A claim over "
-    "several cases has no interval to pool: there all seeds must agree, and the numbers are of the first."
+    "Run with several seeds: their repeats are pooled, and the verdict is that of all of them. Where a "
+    "claim has no interval to pool all seeds must agree, and the numbers are of the first."
 )
 
 

@@ -152,8 +152,10 @@ def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], together: int)
         for word, text in sentences.items()
         if (reasons := [text for (_, text), verdict in zip(cases, words, strict=True) if verdict == word])
     ]
-    word = combined(words, most=claim.get("need") == "most")
-    return Verdict(name, word, ". ".join(parts), margin=margin)
+    most = claim.get("need") == "most"
+    at_level = tuple(gap and gap.at(simultaneous(together)) for gap, _ in cases)
+    reason = ". ".join(parts)
+    return Verdict(name, combined(words, most=most), reason, margin=margin, cases=at_level, most=most)
 
 
 def _greater(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_Case]:

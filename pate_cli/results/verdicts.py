@@ -53,6 +53,8 @@ class Verdict:
     printed_error: float = 0.0  # standard error of the printed mean; 0 if exact, or not known
     printed_repeats: int = 0  # that it is of
     label: str = ""  # one of `LABELS`
+    cases: tuple[Interval | None, ...] = ()  # of a claim over several: what is to be above -margin in each
+    most: bool = False  # more than half of the cases must hold, not all
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -61,19 +63,25 @@ class Verdict:
     @classmethod
     def read(cls, content: dict[str, Any]) -> Verdict:
         """Read the fields of a verdict from JSON, in which an infinity is text."""
-        gap = content["gap"]
-        if gap is not None:
-            half = gap["half_width"]
-            gap = Interval(**gap | {"mean": float(gap["mean"]), "half_width": half and float(half)})
-        return cls(**content | {"gap": gap})
+
+        def interval(given: dict[str, Any] | None) -> Interval | None:
+            if given is None:
+                return None
+            half = given["half_width"]
+            return Interval(**given | {"mean": float(given["mean"]), "half_width": half and float(half)})
+
+        cases = tuple(map(interval, content.get("cases", ())))
+        return cls(**content | {"gap": interval(content["gap"]), "cases": cases})
 
     @classmethod
     def pooled(cls, verdicts: Sequence[Verdict]) -> Verdict:
-        """Verdict of the repeats of several seeds together; several cases must have the same in all."""
+        """Verdict of the repeats of several seeds together; without intervals all must agree."""
         first, gaps = verdicts[0], [verdict.gap for verdict in verdicts if verdict.gap is not None]
         if len(verdicts) == 1:
             return first
         words = {verdict.verdict for verdict in verdicts}
+        if first.cases and "no verdict" not in words and len({len(v.cases) for v in verdicts}) == 1:
+            return first._of_cases([v.cases for v in verdicts])
         plain = {"reproduces", "differs (above)", "differs (below)", "undecided", *LABELS}
         if len(gaps) < len(verdicts) or not first.test or not words <= plain:
             none: VerdictWord = "no verdict" if "no verdict" in words else "undecided"
@@ -85,6 +93,18 @@ class Verdict:
         if (both := pooled.interval) is not None:
             reason += f"; all {sum(gap.n for gap in gaps)} repeats: {both.text(4, sign=True)}"
         return replace(pooled, reason=reason)._decided()
+
+    def _of_cases(self, seeds: Sequence[tuple[Interval | None, ...]]) -> Verdict:
+        """Judge the cases of several seeds, each pooled; one that a seed lacks is missing."""
+        pooled = []
+        for case in zip(*seeds, strict=True):
+            gaps = [gap for gap in case if gap is not None]
+            pooled.append(Interval.pooled(gaps, gaps[0].level) if len(gaps) == len(case) else None)
+        words = ["missing" if gap is None else _over(gap, self.margin or 0.0) for gap in pooled]
+        told = ", ".join(f"{count} {word}" for word, count in Counter(words).items())
+        made = replace(self, cases=tuple(pooled), verdict=combined(words, most=self.most))
+        reason = f"cases of all seeds' repeats: {told}. With the first: {self.reason}"
+        return replace(made, reason=reason).labelled(self.label)
 
     @property
     def interval(self) -> Interval | None:

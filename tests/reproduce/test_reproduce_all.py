@@ -121,6 +121,22 @@ def test_seeds_are_pooled_where_there_is_an_interval_to_pool():
     assert record["reason"] == f"why; all 36 repeats: {every.text(4, sign=True)}"
 
 
+def test_cases_of_a_claim_are_pooled_one_by_one():
+    rng = np.random.default_rng(1)
+
+    def claim(*cases):
+        return Verdict("claim", "undecided", "why", margin=0.0, cases=tuple(cases), most=True)
+
+    seeds = [[Interval.of(rng.normal(mean, 0.1, 30)) for mean in (0.06, 0.08)] for _ in range(3)]
+    both = Verdict.pooled([claim(*gaps) for gaps in seeds])
+    assert both.cases[1].mean == pytest.approx(np.mean([gaps[1].mean for gaps in seeds]))
+    assert (both.cases[0].n, both.verdict) == (90, "reproduces")
+    assert both.reason == "cases of all seeds' repeats: 2 reproduces. With the first: why"
+    lacks = Verdict.pooled([claim(*seeds[0]), claim(seeds[1][0], None)])
+    assert lacks.cases[1] is None
+    assert lacks.verdict in ("undecided", "missing")
+
+
 def test_the_error_of_a_printed_number_is_not_pooled_away():
     verdicts = [close("x", Interval.of([0.04, 0.05] * 15), 0.02, "why", 1, 0.02, 30) for _ in range(3)]
     pooled = Verdict.pooled(verdicts)
