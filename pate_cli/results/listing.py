@@ -80,7 +80,7 @@ def entries(paths: Iterable[str | Path]) -> tuple[list[Entry], list[tuple[Path, 
 
 def listing(found: Sequence[Entry]) -> Table:
     """Table of results, a line each."""
-    columns = [Column(head, numeric=False) for head in ("when", "kind", "what")]
+    columns = [Column(head, numeric=head == "when") for head in ("when", "kind", "what")]
     columns += [Column("eps", detail=True), Column("status", numeric=False)]
     columns += [Column("repeats"), Column("accuracy"), Column("id", numeric=False)]
     cells = [

@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 
 from pate_cli.errors import InputError
+from pate_cli.results.boards import BASELINES
 from pate_cli.results.interval import T_NOTE
-from pate_cli.results.means import MeasuredRow, flat, paired_difference, rows_of
+from pate_cli.results.means import MeasuredRow, flat, paired_difference, rows_of, sort_keys
 from pate_cli.results.settings import differing
 from pate_cli.results.tables import ABSENT, Column, Table, number
 
@@ -106,24 +107,32 @@ def compare(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, Table]:
 
 
 def differences(first: Sequence[MeasuredRow], second: Sequence[MeasuredRow]) -> Table:
-    """Settings and public numbers whose values are not the same in two results."""
-    names = [n for rows in (first, second) for row in rows for n in (*row.left, *_PUBLIC, "checksum")]
+    """Settings and public numbers whose values are not the same in two results, baselines apart.
+
+    Where the file of one does not hold all settings (as that of a frontier), those that both have.
+    """
+    sides = [[row for row in rows if row["method"] not in BASELINES] or rows for rows in (first, second)]
+    names = dict.fromkeys(n for rows in sides for row in rows for n in (*row.left, *_PUBLIC, "checksum"))
+    whole = all(row["seed"] is not None for rows in sides for row in rows)
     records = []
-    for name in dict.fromkeys(name for name in names if name != "job"):
-        values = [_values(rows, name) for rows in (first, second)]
-        if values[0] != values[1]:
+    for name in names:
+        values = [_values(rows, name) for rows in sides]
+        if name != "job" and values[0] != values[1] and (whole or ABSENT not in values):
             records.append({"setting": name, "A": values[0], "B": values[1]})
     cells = [list(record.values()) for record in records]
     columns = [Column(head, numeric=False, prose=head != "setting") for head in ("setting", "A", "B")]
     remarks = [] if cells else ["A and B have the same settings"]
+    if not whole:
+        remarks.append("settings that only one of the files holds are left out")
     return Table(columns, cells, records, remarks=remarks)
 
 
 def _values(rows: Sequence[MeasuredRow], name: str) -> str:
-    """Values of a column over rows, without those of baselines."""
-    texts = [row[name] if isinstance(row[name], str) else number(row[name], "g") for row in rows]
-    texts = [text[:12] if name == "checksum" else text for text in texts if text != "∞" or len(rows) == 1]
-    return ", ".join(dict.fromkeys(texts))
+    """Values of a column over rows, in order."""
+    texts = {row[name] if isinstance(row[name], str) else number(row[name], "g") for row in rows}
+    texts = {text[:12] for text in texts} if name == "checksum" else texts
+    texts = texts - {ABSENT} or texts
+    return ", ".join(text for _, text in sorted(zip(sort_keys(texts), texts, strict=True)))
 
 
 def _pairs(

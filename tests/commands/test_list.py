@@ -121,6 +121,16 @@ def test_a_sweep_beside_a_run_has_pairs_and_leftovers(shown):
     assert "A is infeasible" in text
 
 
+def test_a_frontier_beside_a_sweep_differs_in_what_both_files_hold(shown):
+    tables = json.loads(shown("compare", "outputs/f", "outputs/s", "--json"))["tables"]
+    held = {line["setting"]: (line["A"], line["B"]) for line in tables["settings"]}
+    assert held["method"] == ("gaussian", "gaussian, svt")
+    assert held["eps"] == ("8", "0.05, 8")
+    assert "student" not in held
+    lines = [line for line in tables["table"] if line["measure"] == "accuracy"]
+    assert [(line["row"], line["n"]) for line in lines] == [("gaussian eps 8", 2)]
+
+
 def test_table_paired(shown):
     lines = json.loads(shown("table", "outputs/s", "--paired", "gaussian", "--json"))["tables"]["table"]
     assert [(line["mechanism"], line["eps"], line["n"]) for line in lines] == [("svt", 8, 3)]
