@@ -85,7 +85,6 @@ def runs() -> dict[str, list[str]]:
     found["run 2 workers"] = ["run", *SMALL, "mechanism=gaussian", "eps=2", "compute.workers=2", "repeats=4"]
     found["run dask"] = [*found["run 2 workers"][:-2], "compute=dask", "compute.workers=2", "repeats=4"]
     found["sweep"] = ["run", "-m", *SMALL, "mechanism=gaussian,svt,best", "eps=1,2", "teacher.size=20"]
-    found["sweep cached"] = [*found["sweep"], "cache=true"]
     release = ["release=true", "split.public_from_private=true", "dataset=mushroom"]
     found["release"] = ["run", *release, "mechanism=gaussian", "eps=1.0"]
     found["plan theory"] = ["plan", "--theory", "dataset=mushroom", "mechanism=svt", "eps=1.0"]
@@ -129,7 +128,7 @@ def main() -> int:
 def numbers(command: list[str]) -> dict[str, Any]:
     """Run one command in an empty directory; its exit code and the numbers in its files, by file."""
     with tempfile.TemporaryDirectory() as place:
-        environment = os.environ | {"PATE_DATA": str(DATA), "PATE_CACHE": f"{place}/cache", "HOME": place}
+        environment = os.environ | {"PATE_DATA": str(DATA), "HOME": place}
         pate = [sys.executable, "-m", "pate_cli"]
         if "release=true" in command:
             ledger = [*pate, "ledger", "init", "dataset=mushroom", "--eps", "1", "--delta", "2e-4"]

@@ -311,11 +311,9 @@ def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, strea
     return released
 
 
-def train(run: Prepared, repeat: int, votes: teachers.VoteRecord | None = None) -> Trained:
-    """Split, train the teachers and count their votes; with the votes of an earlier run, only split."""
+def train(run: Prepared, repeat: int) -> Trained:
+    """Split, train the teachers and count their votes."""
     split = split_of(run, Streams.of(run.config.seed, repeat))
-    if votes is not None:
-        return Trained(split, Votes(votes.counts, run.n_teachers), votes.teacher_accuracy, votes.ceilings)
     return join(run, split, [train_part(run, repeat, range(run.n_teachers), split)])
 
 

@@ -18,8 +18,8 @@ from pate_cli.terminal import only_writer
 
 __all__ = ["NAME", "Choice", "read_typed", "run_all"]
 
-_PLACES = ("compute", "cache")
-_ACCEPTED = "recipes=[A,B], seed=N or seed=[0,1,2], compute.* and cache.*"
+_PLACES = ("compute",)
+_ACCEPTED = "recipes=[A,B], seed=N or seed=[0,1,2], and compute.*"
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_OTHERS = ("compute", "cache", "release", "ledger", "repeats", "name", "tags", "hydra")
+_OTHERS = ("compute", "release", "ledger", "repeats", "name", "tags", "hydra")
 _UNUSED = dict.fromkeys(_OTHERS, "not used by pate audit") | {
     "dataset.unit": "here it is --persons",  # before the key above it
     "dataset": "pate audit loads no data; --queries, --records and --classes say what there is",

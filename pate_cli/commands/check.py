@@ -30,7 +30,7 @@ _MADE = "not used by pate check, which makes its own records"
 _UNUSED = dict.fromkeys(("dataset", "split", "seed", "repeats"), _MADE) | {
     "features": "not used by pate check, which tries each mechanism with and without",
     **dict.fromkeys(
-        ("student", "compute", "cache", "release", "ledger", "name", "tags", "hydra"),
+        ("student", "compute", "release", "ledger", "name", "tags", "hydra"),
         "not used by pate check",
     ),
 }

@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[\w./+-]+")  # values that Hydra reads unquoted
 _OWN = ("csv", "jsonl", "libsvm", "npz", "parquet")
 _COMMON = (
     *("eps", "repeats", "seed", "mechanism"),
-    *("compute", "cache", "release", "ledger", "purpose", "name", "tags"),
+    *("compute", "release", "ledger", "purpose", "name", "tags"),
 )
 _ACCEPTED = (
     "names of data sets, NAME where PATE_DATA or ./data holds NAME.csv, or files, each with its options after"

@@ -146,7 +146,7 @@ def _findings(
 
 def _releases(plan: Plan) -> dict[tuple[str, float], list[str]]:
     """Overrides of a release by method and eps, without those of experiments."""
-    left_out = ("eps=", "repeats=", "seed=", "name=", "tags=", "cache", "compute")
+    left_out = ("eps=", "repeats=", "seed=", "name=", "tags=", "compute")
     return {
         (row.method, row.config.eps): [t for t in row.spec.overrides if not t.startswith(left_out)]
         for row in plan.rows

@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 # keys that are the same for all methods: else they are not compared at the same splits and budget
 _COMMON = (
     *("dataset", "eps", "delta", "repeats", "seed", "split"),
-    *("compute", "cache", "release", "ledger", "purpose", "name", "tags"),
+    *("compute", "release", "ledger", "purpose", "name", "tags"),
 )
 _ELSEWHERE = {
     "eps": "here it is --eps 0.5,1,2",

@@ -21,7 +21,7 @@ theory: Any = import_module("pate_cli.experiments.statements")
 _SAME = "not used by pate plan --theory, whose numbers are the same whatever it is"
 
 
-_UNUSED = ("seed", "compute", "cache", "ledger", "name", "tags", "hydra", "repeats", "release")
+_UNUSED = ("seed", "compute", "ledger", "name", "tags", "hydra", "repeats", "release")
 
 
 def main(argv: list[str]) -> int:

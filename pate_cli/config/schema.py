@@ -243,7 +243,6 @@ class RunConfig:
     release: bool = option(False, Flag())
     purpose: str | None = option(None, Or("null", _PURPOSE))
     ledger: str | None = option(None, Or("null", Text("a directory")))
-    cache: bool = option(False, Flag())
     name: str | None = option(None, Or("null", _NAME))
     tags: list[str] = option((), Listed(_TAG, at_least=0))
 
@@ -283,14 +282,13 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
 
 
 def _check_release(config: RunConfig) -> None:
-    mode, place, cached = config.split.mode, config.compute.name, config.cache
+    mode, place = config.split.mode, config.compute.name
     for key, value, fits, accepted, why in (
         ("split.mode", mode, mode == "records", "records", ""),  # losses are of records, features are shown
         ("eps", config.eps, math.isfinite(config.eps), "a finite number", ""),
         ("repeats", config.repeats, config.repeats == 1, "1", "; each release is charged by itself"),
         ("compute", place, place == "local", "local", ": records stay on this machine"),
         ("seed", config.seed, config.seed == 0, "nothing", ": it draws its own randomness"),
-        ("cache", cached, not cached, "false", ": what is kept there are exact votes"),
     ):
         if not fits:
             raise ConfigError(key, value, f"{accepted} with release=true{why}")

@@ -15,7 +15,7 @@ from typing import Any
 from pate_cli import datasets, pipeline
 from pate_cli.config import Composer, DatasetConfig, RunConfig, parse
 from pate_cli.config.recipes import RowSpec
-from pate_cli.engine.store import CacheKey, VoteStore, repeat_key
+from pate_cli.engine.store import CacheKey, repeat_key
 from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.results.provenance import config_hash
@@ -193,14 +193,10 @@ def _state(config: DatasetConfig) -> tuple[int, ...]:
 
 
 def check_places(configs: Iterable[RunConfig]) -> None:
-    """Refuse (InputError) a cluster or directory of votes that is of no use; or two of `compute`."""
-    places = dict.fromkeys((config.cache, config.compute) for config in configs)
-    if len({compute for _, compute in places}) > 1:
+    """Refuse (InputError) a cluster that is of no use, or two of `compute`."""
+    places = dict.fromkeys(config.compute for config in configs)
+    if len(places) > 1:
         raise ConfigError("compute", "several", "one and the same for all jobs of a sweep")
-    for keeps_votes, compute in places:
-        if keeps_votes:
-            votes = VoteStore()
-            votes.check()
-            votes.trim()
+    for compute in places:
         if compute.name == "dask":
             check_cluster(compute.address)

@@ -27,17 +27,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from pate_cli import pipeline, terminal
 from pate_cli.engine.loaded import LoadedCode, loaded_code
 from pate_cli.engine.progress import Advance
 from pate_cli.engine.rows import Row
-from pate_cli.engine.store import RepeatRecord, RepeatStore, VoteStore, vote_key
+from pate_cli.engine.store import RepeatRecord, RepeatStore, vote_key
 from pate_cli.engine.workers import Workers, open_workers, single_threaded
 from pate_cli.errors import InputError
 from pate_cli.results.repeats import RepeatsFile
-from pate_cli.teachers import NONE_FAILED, Failures, VoteRecord, watched
+from pate_cli.teachers import NONE_FAILED, Failures, watched
 
 if TYPE_CHECKING:
     from pate_cli.engine.plan import Plan
@@ -76,7 +74,6 @@ class Done:
     student: bytes | None = None  # the content of its file, where it is wanted
     warned: tuple[str, ...] = ()  # different warnings of a repeat that was done
     failures: Failures = NONE_FAILED  # of its teachers
-    votes: VoteRecord | None = None  # PRIVATE: with the last row of a task that keeps votes, if new
     loaded: LoadedCode | None = None  # of the process that made it
 
     def write(self, table: RepeatsFile, row: str | None = None) -> None:
@@ -161,7 +158,6 @@ class _Task:
 
     repeat: int
     rows: tuple[str, ...]
-    votes: VoteRecord | None = None  # of the teachers, where an earlier command kept them
     teachers: range | None = None  # where only these are to be trained
 
 
@@ -217,7 +213,6 @@ class _Work:
 
     def __init__(self, shared: _Shared, store: RepeatStore, advance: Advance, found: int, total: int) -> None:
         self._shared, self._store = shared, store
-        self._votes = VoteStore()
         self._advance = advance
         self._found, self._total = found, total
         self._done = found
@@ -228,25 +223,24 @@ class _Work:
 
     def do(self, tasks: Sequence[_Task]) -> Generator[Done, None, None]:
         """Do all tasks where `compute` says."""
-        left = [self._recalled(task) for task in tasks]
         compute = next(iter(self._shared.rows.values())).config.compute
         with open_workers(compute) as workers:
             ours = not any(row.foreign for row in self._shared.rows.values())  # else they may end a process
             alone = workers.here and workers.count == 1
             begin = workers.here and not alone and ours and compute.workers is None
             items = deque[_Task]()
-            for task in left:
-                few = len(left) < workers.count or (begin and task is left[0])
-                items.extend([task] if alone or not few else self._cut_up(task, workers.count, len(left)))
+            for task in tasks:
+                few = len(tasks) < workers.count or (begin and task is tasks[0])
+                items.extend([task] if alone or not few else self._cut_up(task, workers.count, len(tasks)))
             if alone or begin:
                 yield from self._here(items, math.inf if alone else _START)
             if items:
                 yield from self._spread(items, workers)
 
     def _cut_up(self, task: _Task, n_workers: int, n_tasks: int) -> list[_Task]:
-        """Cut the teachers of a task into parts, where they vote and are not known."""
+        """Cut the teachers of a task into parts, where they vote."""
         run = self._shared.voting(task)
-        if run is None or task.votes is not None:
+        if run is None:
             return [task]
         cuts = _cuts(run.n_teachers, -(-_CUTS * n_workers // min(n_tasks, n_workers)))
         self._cut[task], self._parts[task] = len(cuts), []
@@ -299,20 +293,12 @@ class _Work:
     def _received(self, task: _Task, results: Iterable[Done], *, written: bool = False) -> Iterator[Done]:
         """Write results that are not on disk yet, and count them."""
         for done in results:
-            run = self._shared.voting(task)
-            if run and done.votes is not None:
-                self._votes.write(run, task.repeat, done.votes)
             if done.repeat is not None and not written:
                 key = self._shared.rows[done.row].key
                 self._store.write(key, done.repeat, done.student, done.loaded)  # a full disk stops everything
             self._done += 1
             self._tell(0)
-            yield replace(done, votes=None, loaded=None)
-
-    def _recalled(self, task: _Task) -> _Task:
-        """The task with its votes, if an earlier command kept them."""
-        run = self._shared.voting(task)
-        return replace(task, votes=self._votes.read(run, task.repeat)) if run and run.config.cache else task
+            yield replace(done, loaded=None)
 
     def _half_done(self) -> float:
         """Tasks that are done in part, as a number of tasks."""
@@ -355,12 +341,11 @@ def _do_task(
         if run and parts:
             trained = pipeline.join(run, _split(run, task), parts)
         elif run:
-            trained = pipeline.train(run, task.repeat, task.votes)
+            trained = pipeline.train(run, task.repeat)
     except Exception as error:  # without votes there is no row
         yield from _failures(shared, task, error)
         return
     taken = time.perf_counter() - started
-    n_known = -1 if task.votes is None else len(task.votes.ceilings)
     for name in task.rows:
         row = shared.rows[name]
         try:
@@ -375,9 +360,6 @@ def _do_task(
             (done,) = _failures(shared, replace(task, rows=(name,)), error)
         if done.repeat is not None and shared.store is not None:
             shared.store.write(row.key, done.repeat, done.student, done.loaded)
-        if run and trained and name == task.rows[-1] and run.config.cache and len(trained.ceilings) > n_known:
-            counts = np.array(trained.votes.counts)  # a copy: joblib may have lent a file
-            done = replace(done, votes=VoteRecord(counts, trained.teacher_accuracy, trained.ceilings))
         yield done
 
 

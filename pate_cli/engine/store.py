@@ -1,10 +1,10 @@
-"""Finished repeats and exact votes on disk, found again by everything that they depend on.
+"""Finished repeats on disk, found again by everything that they depend on.
 
 An entry is one JSON file, named by its key and repeat: the key, the code that was loaded when it was made
 (`engine/loaded.py`), the record, and a SHA-256 of all of it. It is written whole or not at all, and is used
 only if every part is as it was written, the key is the one looked for and this process would load the same
 code. No release reads or writes one. A finished repeat is public, but for what was measured on held-out
-records; votes are private.
+records.
 """
 
 from __future__ import annotations
@@ -14,29 +14,24 @@ import hashlib
 import json
 import os
 import secrets
-import stat
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pate_cli import terminal
 from pate_cli.datasets.content import fingerprint
 from pate_cli.engine.loaded import LoadedCode, has_source, loaded_code
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import InputError
 from pate_cli.pipeline import Outcome, Prepared
 from pate_cli.results.provenance import config_hash
-from pate_cli.teachers import VoteRecord
 from pate_cli.terminal import open_file, write_file
 from pate_cli.types import Dataset, RepeatResult
 
-__all__ = ["PLACE", "CacheKey", "RepeatRecord", "RepeatStore", "VoteStore", "repeat_key", "vote_key"]
+__all__ = ["PLACE", "CacheKey", "RepeatRecord", "RepeatStore", "repeat_key", "vote_key"]
 
 PLACE = ".finished"
 """Name of the directory of finished repeats, beside the results they went into."""
@@ -45,11 +40,6 @@ _SCHEMA = 5
 
 _OLD = 3600.0
 """Seconds after which a temporary file is one that a killed run left."""
-
-_LIMIT = 2 * 10**9
-"""Bytes of votes above which the least recently used are removed."""
-
-_OWN = "a directory of your own that nobody else can enter (chmod 700), not a link"
 
 
 @dataclass(frozen=True)
@@ -130,11 +120,11 @@ def _read(path: Path) -> bytes:
         return file.read()
 
 
-def _write(path: Path, content: str | bytes, permissions: int | None = None) -> None:
+def _write(path: Path, content: str | bytes) -> None:
     """Write a file in place of whatever has its name."""
     if path.is_symlink() or not path.is_file():
         _clear(path)
-    write_file(path, content, sync=False, permissions=permissions)
+    write_file(path, content, sync=False)
 
 
 def _clear(path: Path) -> None:
@@ -212,102 +202,3 @@ class RepeatStore:
             raise InputError(f"{self.directory}: is no directory; finished repeats are kept there: remove it")
         self.directory.parent.mkdir(parents=True, exist_ok=True)
         _remove_temporaries(self.directory)
-
-
-class VoteStore:
-    """Exact vote counts kept with `cache=true`, in a directory that only its owner can enter. PRIVATE.
-
-    The directory is `PATE_CACHE`, else `pate/votes` in the user's cache directory; it may be deleted. All
-    reading and writing is done by the process that was started: workers are handed votes, and hand back new
-    ones. A failure never stops a run: one line says so, and the run goes on without.
-    """
-
-    def __init__(self) -> None:
-        self._broken = False
-
-    @cached_property
-    def directory(self) -> Path:
-        """Absolute path."""
-        if named := os.environ.get("PATE_CACHE"):
-            return Path(named).expanduser().absolute()
-        import platformdirs
-
-        return (platformdirs.user_cache_path("pate") / "votes").absolute()
-
-    def check(self) -> None:
-        """Refuse (ConfigError) a directory that others can enter; one that is not there yet is fine."""
-        if not hasattr(os, "geteuid"):
-            raise ConfigError("cache", True, "false: a cache needs owner-only directories (Linux, macOS)")
-        try:
-            status = self.directory.lstat()
-        except FileNotFoundError:
-            return
-        except OSError:
-            raise ConfigError("PATE_CACHE", str(self.directory), _OWN) from None
-        private = status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
-        if not (stat.S_ISDIR(status.st_mode) and private):
-            raise ConfigError("PATE_CACHE", str(self.directory), _OWN)
-
-    def read(self, run: Prepared, repeat: int) -> VoteRecord | None:
-        """Votes of a repeat; None if there are none that can be relied on, or other code made them."""
-        key, record = vote_key(run), None
-        path = self.directory / key.file(repeat, ".votes")
-        with self._tolerant():
-            if self._is_usable(run) and path.is_file():
-                try:
-                    record = _unpack(_read(path), key, repeat)
-                    os.utime(path)
-                except Damaged as error:
-                    self._say(f"{path}: {error}; made again")
-        if record is None:
-            return None
-        return VoteRecord(**record | {"counts": np.array(record["counts"], dtype=np.int64)})
-
-    def write(self, run: Prepared, repeat: int, votes: VoteRecord) -> None:
-        """Write votes in place of earlier ones."""
-        key, record = vote_key(run), vars(votes) | {"counts": votes.counts.tolist()}
-        with self._tolerant():
-            if self._is_usable(run):
-                self.directory.parent.mkdir(parents=True, exist_ok=True)
-                self.directory.mkdir(0o700, exist_ok=True)
-                content = _pack(key, repeat, record, loaded_code())
-                path = self.directory / key.file(repeat, ".votes")
-                _write(path, content, permissions=0o600)
-
-    def trim(self) -> None:
-        """Remove the least recently used entries above the limit, and temporary files of killed runs."""
-        _remove_temporaries(self.directory)
-        with contextlib.suppress(OSError):  # another process was faster
-            entries = [(path.stat(), path) for path in self.directory.glob("*.votes")]
-            entries.sort(key=lambda entry: -entry[0].st_mtime_ns)
-            sizes = accumulate(status.st_size for status, _ in entries)
-            for size, (_, path) in zip(sizes, entries, strict=True):
-                if size > _LIMIT:
-                    path.unlink()
-
-    def _is_usable(self, run: Prepared) -> bool:
-        """Whether the learner's source can be hashed; ConfigError if the directory is not private."""
-        if self._broken:
-            return False
-        self.check()
-        name = run.config.teacher.estimator
-        module = name.rpartition(".")[0]
-        elsewhere = module.partition(".")[0] not in ("", "sklearn") and run.config.compute.address is not None
-        if elsewhere or (module and not has_source(module)):
-            self._say(f"{name}: its source may differ next time: votes are not kept")
-            self._broken = True
-        return not self._broken
-
-    @contextlib.contextmanager
-    def _tolerant(self) -> Iterator[None]:
-        """Print an error, and leave the directory alone from then on."""
-        try:
-            yield
-        except (OSError, ConfigError) as error:
-            reason = getattr(error, "strerror", None) or error
-            self._say(f"{self.directory}: {reason}; going on without")
-            self._broken = True
-
-    def _say(self, text: str) -> None:
-        if not self._broken:
-            terminal.err().print(f"pate: cache: {text}", markup=False, soft_wrap=True)

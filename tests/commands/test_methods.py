@@ -48,7 +48,11 @@ def test_budgets_are_sorted_and_counted_once_or_refused():
         ("svt", ["svt=mechanism=svt"], "--method svt: there are two of that name"),
         ("", ["a=svt"], "--method: got 'a=svt'; accepted: NAME=OVERRIDE"),
         ("", ["a b=teacher=tree"], "--method: got"),
-        ("", ["a=mechanism=svt,cache=true"], "--method a: cache=true: is the same for all methods"),
+        (
+            "",
+            ["a=mechanism=svt,compute.workers=2"],
+            "--method a: compute.workers=2: is the same for all methods",
+        ),
         ("", ["a=++seed=3"], "--method a: .*seed=3: is the same for all"),
     ],
 )

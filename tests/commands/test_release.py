@@ -291,7 +291,6 @@ def test_without_a_ledger_nothing_is_done(place, capsys, monkeypatch):
         ("seed=1", "seed: got 1; accepted: nothing with release=true"),
         ("eps=inf", "eps: got inf; accepted: a finite number"),
         ("mechanism=svt eps=0.01", "cannot answer with 40 teachers"),
-        ("cache=true", "cache: got True; accepted: false with release=true: what is kept there are exact"),
         ("split.mode=label_private", "split.mode: got 'label_private'; accepted: records with"),
         ("-m eps=1,2", "false with -m; releases are made one by one, and charged"),
         ("hydra.run.dir=used", "a new or an empty directory"),

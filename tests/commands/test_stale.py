@@ -38,9 +38,8 @@ def forget() -> None:
 
 @pytest.fixture(autouse=True)
 def outside(tmp_path, monkeypatch) -> Path:
-    """A directory to be in, with a cache."""
+    """A directory to be in, and no bytecode."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATE_CACHE", str(tmp_path / "votes"))
     # Python takes what it compiled for current where second and size are those of the source
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setattr(figures, "render", lambda draw, salt: (b"", b"", 1.0))  # nothing is looked at here
@@ -74,18 +73,13 @@ def frontier(*argv: str) -> dict[str, float]:
     return {row["method"]: float(row["accuracy"]) for row in rows("out/table.csv")}
 
 
-def cached(*argv: str) -> dict[str, float]:
-    assert main(["run", "eps=4", *argv, "cache=true", "hydra.run.dir=out", "--force"]) == 0
-    return {"gaussian": float(rows("out/repeats.csv")[0]["accuracy"])}
-
-
 def again(*argv: str) -> dict[str, float]:
     """What an earlier run has finished counts, but for that of other code."""
     assert main(["run", "eps=4", *argv, "hydra.run.dir=out"]) == 0
     return {"gaussian": float(rows("out/repeats.csv")[0]["accuracy"])}
 
 
-@pytest.mark.parametrize("command", [frontier, cached, again])
+@pytest.mark.parametrize("command", [frontier, again])
 def test_an_edited_learner_gives_new_numbers(command, learner, fits):
     before = command(*SMALL, MINE)["gaussian"]
     assert before > 0.8
@@ -134,7 +128,7 @@ def test_an_edited_student_gives_new_baselines(learner):
         assert after[name] == pytest.approx(1 - before[name])
 
 
-@pytest.mark.parametrize("command", [frontier, cached])
+@pytest.mark.parametrize("command", [frontier, again])
 def test_an_edited_data_file_gives_new_numbers(command):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 3))
@@ -150,7 +144,7 @@ def test_an_edited_data_file_gives_new_numbers(command):
     assert command(*options)["gaussian"] < 0.75
 
 
-@pytest.mark.parametrize("command", [cached, again])
+@pytest.mark.parametrize("command", [again])
 def test_numbers_of_a_learner_edited_under_a_running_process_are_not_for_the_next(command, learner, fits):
     before = command(*SMALL, MINE)
     learner(helper=1, restart=False)
@@ -159,17 +153,14 @@ def test_numbers_of_a_learner_edited_under_a_running_process_are_not_for_the_nex
     assert command(*SMALL, MINE)["gaussian"] < 0.2
 
 
-@pytest.mark.parametrize("command", [cached, again])
-def test_where_there_is_no_source_nothing_is_found_again(command, fits, monkeypatch, capsys):
+@pytest.mark.parametrize("command", [again])
+def test_where_there_is_no_source_nothing_is_found_again(command, fits, monkeypatch):
     made = ModuleType("ownlearner")
     exec(LEARNER.format(flip=0).replace("import ownhelper", "").replace("ownhelper.FLIP", "0"), vars(made))
     monkeypatch.setitem(sys.modules, "ownlearner", made)
     command(*SMALL, MINE)
     command(*SMALL, MINE)
     assert len(fits) == 2
-    said = "pate: cache: ownlearner.Mine: its source may differ next time: votes are not kept\n"
-    assert (said in capsys.readouterr().err) is (command is cached)
-    assert not Path("votes").exists()
 
 
 def test_the_table_shows_runs_on_different_files_and_says_so(capsys):

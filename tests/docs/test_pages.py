@@ -49,7 +49,6 @@ def folder(tmp_path, monkeypatch, real_data):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATE_DATA", str(real_data))
     monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
-    monkeypatch.setenv("PATE_CACHE", str(tmp_path / "cache"))
     return tmp_path
 
 

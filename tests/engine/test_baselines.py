@@ -1,4 +1,4 @@
-"""`split.mode`, `cache` and `compute` mean in a frontier and a recipe what they mean in a run."""
+"""`split.mode` and `compute` mean in a frontier and a recipe what they mean in a run."""
 
 from __future__ import annotations
 
@@ -34,12 +34,6 @@ def numbers(plan, work):
     return {name: repr([dataclasses.replace(unit, seconds=0.0) for unit in units]) for name, units in found}
 
 
-@pytest.fixture
-def votes(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATE_CACHE", str(tmp_path / "votes"))
-    return tmp_path / "votes"
-
-
 @pytest.mark.parametrize("mode", ["records", "label_private"])
 def test_baselines_are_at_the_splits_of_the_methods(mode, tmp_path):
     """By hand, at the split of the second repeat."""
@@ -62,25 +56,12 @@ def test_baselines_are_at_the_splits_of_the_methods(mode, tmp_path):
     assert found["student on exact votes"] == exact.accuracy == exact.diagnostics["ceiling"]
 
 
-def test_votes_are_found_in_the_cache_and_change_no_number(tmp_path, votes, fits):
-    without = numbers(plan_of("compute.workers=1"), tmp_path / "without")
-    assert not votes.exists()
-    cold = numbers(plan_of("compute.workers=1", "cache=true"), tmp_path / "cold")
-    assert len(fits) == 4
-    assert len(list(votes.glob("*.votes"))) == 2
-    warm = numbers(plan_of("compute.workers=1", "cache=true"), tmp_path / "warm")
-    assert cold == warm == without
-    numbers(plan_of("compute.workers=1", "cache=true", eps=1.0), tmp_path / "warm")
-    assert len(fits) == 4  # another budget, the same votes
-
-
-def test_a_cluster_gives_the_same_numbers_and_votes(tmp_path, votes, monkeypatch):
+def test_a_cluster_gives_the_same_numbers(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     here = numbers(plan_of("compute.workers=1", repeats=1), tmp_path / "here")
     monkeypatch.setattr(baselines, "_measured", None)  # in this process
-    plan = plan_of("compute=dask", "compute.workers=1", "cache=true", repeats=1)
+    plan = plan_of("compute=dask", "compute.workers=1", repeats=1)
     assert numbers(plan, tmp_path / "there") == here
-    assert len(list(votes.glob("*.votes"))) == 1
     names = [sorted(path.name for path in (tmp_path / place).iterdir()) for place in ("here", "there")]
     assert names[0] == names[1]
 
@@ -93,15 +74,12 @@ def test_a_cluster_gives_the_same_numbers_and_votes(tmp_path, votes, monkeypatch
             ["compute=dask", "compute.address=tcp://127.0.0.1:9"],
             "compute.address: got 'tcp://127.",
         ),
-        ("frontier", ["cache=true"], "PATE_CACHE: got "),
-        ("reproduce", ["cache=yes please"], "cache: got 'yes please'; accepted: true, false"),
     ],
 )
-def test_refused_before_anything_is_written(command, given, said, tmp_path, votes, monkeypatch, capsys):
+def test_refused_before_anything_is_written(command, given, said, tmp_path, monkeypatch, capsys):
     pytest.importorskip("distributed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("pate_cli.engine.workers._PATIENCE", 0.2)
-    votes.mkdir(mode=0o755)
     (tmp_path / "small").mkdir()
     recipe = "title: a\nsource: b\nshows: c\nkind: runs\nrows: [{name: only, overrides: [eps=4]}]\n"
     (tmp_path / "small" / "recipe.yaml").write_text(recipe)
@@ -123,9 +101,7 @@ def test_recipes_that_train_nothing_refuse_them(tmp_path, monkeypatch, capsys):
 
 def test_a_learner_that_comes_first_leaves_the_teachers_to_the_others(tmp_path, monkeypatch):
     trained, train = [], pipeline.train
-    monkeypatch.setattr(
-        pipeline, "train", lambda run, repeat, kept: trained.append(repeat) or train(run, repeat, kept)
-    )
+    monkeypatch.setattr(pipeline, "train", lambda run, repeat: trained.append(repeat) or train(run, repeat))
     common = (*SMALL, "eps=4", "compute.workers=1")
     rows = [RowSpec(name, overrides=(*common, f"mechanism={name}")) for name in ("noisy_gd", "gaussian")]
     for those in (rows, rows[:1]):  # alone it needs none

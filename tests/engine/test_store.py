@@ -6,10 +6,6 @@ import dataclasses
 import hashlib
 import json
 import math
-import os
-import stat
-import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,10 +19,8 @@ from pate_cli.config.composition import compose
 from pate_cli.datasets.content import fingerprint
 from pate_cli.engine import loaded
 from pate_cli.engine import store as module
-from pate_cli.engine.store import RepeatRecord, RepeatStore, VoteStore, repeat_key, vote_key
-from pate_cli.errors import ConfigError
+from pate_cli.engine.store import RepeatRecord, RepeatStore, repeat_key, vote_key
 from pate_cli.pipeline import Prepared, prepare
-from pate_cli.teachers import VoteRecord
 from pate_cli.types import Answers, Dataset, RepeatResult
 
 UNIT = RepeatRecord(
@@ -149,7 +143,7 @@ def prepared(*overrides: str, **dataset: object) -> Prepared:
 
 @pytest.fixture(scope="module")
 def run() -> Prepared:
-    return prepared("cache=true")
+    return prepared()
 
 
 def test_what_votes_do_not_depend_on(run):
@@ -201,81 +195,6 @@ def test_a_fingerprint_sees_every_value():
     ]
     assert len({fingerprint(each) for each in seen}) == len(seen)
     assert fingerprint(dataset(dense.copy(order="F"), name="y")) == fingerprint(seen[0])
-
-
-@pytest.fixture
-def place(tmp_path, monkeypatch) -> Path:
-    monkeypatch.setenv("PATE_CACHE", str(tmp_path / "above" / "votes"))
-    return tmp_path / "above" / "votes"
-
-
-def votes(run: Prepared, of_class_1: int = 5) -> VoteRecord:
-    counts = np.tile([run.n_teachers - of_class_1, of_class_1], (run.sizes.n_public, 1))
-    return VoteRecord(counts, 0.75, {"tree": 1 / 3})
-
-
-def test_votes_are_found_by_any_process_and_are_for_their_owner_alone(run, place):
-    store = VoteStore()
-    assert store.read(run, 1) is None
-    assert not place.exists()  # reading makes nothing
-    before = os.umask(0)
-    try:
-        store.write(run, 1, votes(run))
-    finally:
-        os.umask(before)
-    (file,) = place.iterdir()
-    assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(place.stat().st_mode)) == (0o600, 0o700)
-    found = VoteStore().read(run, 1)
-    assert found is not None
-    np.testing.assert_array_equal(found.counts, votes(run).counts)
-    assert (found.teacher_accuracy, found.ceilings) == (0.75, {"tree": 1 / 3})
-    assert "counts" not in repr(found)
-    assert VoteStore().read(run, 0) is VoteStore().read(prepared("seed=1"), 1) is None
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda path: path.mkdir(mode=0o755),
-        lambda path: path.mkdir(mode=0o710),
-        lambda path: (path.with_name("real").mkdir(mode=0o700), path.symlink_to("real")),
-        lambda path: path.touch(),
-        pytest.param(
-            lambda path: (path.mkdir(mode=0o700), os.chown(path, 4321, 4321)),
-            marks=pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away"),
-        ),
-    ],
-    ids=["0755", "0710", "link", "file", "another's"],
-)
-def test_a_directory_that_is_not_ours_alone_is_refused(run, place, spoil, capsys):
-    place.parent.mkdir()
-    before = os.umask(0)
-    spoil(place)
-    os.umask(before)
-    store = VoteStore()
-    with pytest.raises(ConfigError, match=r"PATE_CACHE: got '.*votes'; accepted: a directory of your own"):
-        store.check()
-    for repeat in range(3):  # in the middle of a run it does not stop it, and writes nothing
-        store.write(run, repeat, votes(run))
-    assert capsys.readouterr().err.count("\n") == 1
-    assert not place.is_dir() or list(place.iterdir()) == []
-
-
-def test_the_least_recently_used_go_first(run, place, monkeypatch):
-    store = VoteStore()
-    for repeat in range(4):
-        store.write(run, repeat, votes(run))
-    for file in place.iterdir():
-        os.utime(file, (time.time() - 100,) * 2)
-    for repeat in (0, 2):
-        assert store.read(run, repeat)
-    monkeypatch.setattr(module, "_LIMIT", 2 * file.stat().st_size + 100)
-    for name, age in ((".old.tmp", 5400), (".young.tmp", 0)):
-        (place / name).write_bytes(b"half")
-        os.utime(place / name, (time.time() - age,) * 2)
-    store.trim()
-    assert [repeat for repeat in range(4) if store.read(run, repeat)] == [0, 2]
-    assert [path.name for path in place.glob(".*")] == [".young.tmp"]
 
 
 def test_the_ceiling_is_shared_by_mechanisms_and_belongs_to_a_student(monkeypatch):
