@@ -45,7 +45,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("dataset.flip=0.6", "dataset.flip: got 0.6; accepted: "),
         (f"{SMALL} mechanism=svt mechanism.cutoff=41", "mechanism.cutoff: got 41; accepted: "),
         (f"{SMALL} mechanism=svt eps=0.01", "mechanism=svt cannot answer with 48 teachers"),
-        ("cache=disk", "cache: got 'disk'; accepted: true, false"),
+        ("release=disk", "release: got 'disk'; accepted: true, false"),
         ("ledger=x", "ledger: got 'x'; accepted: null without release=true"),
         ("purpose=fun", "purpose: got 'fun'; accepted: null without release=true"),
         # names
