@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import least_squares
-from scipy.special import expit
-from scipy.stats import norm
+from scipy.special import expit, ndtri
 
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import UNPROVED, SampledAttack
@@ -248,10 +247,10 @@ def figures(released: dict[str, Any]) -> dict[str, Any]:
         for part in np.split(noisy, [2 * B])[: 1 + (C > 2)]
     ]
     bins = parts[0]
-    at, reached, z = int(np.searchsorted(edges, 0.0)) + 1, True, float(norm.ppf(0.975))
+    at, reached, z = int(np.searchsorted(edges, 0.0)) + 1, True, float(ndtri(0.975))
     if C == 2 and released["threshold"]:
         at, reached = _chosen(bins, released["threshold"])
-        z = float(norm.ppf(1 - 0.025 / B))  # whichever is chosen
+        z = float(ndtri(1 - 0.025 / B))  # whichever is chosen
     shown = _of_two(bins, at, z) if C == 2 else _of_many(parts, z)
     platt = _platt(bins, points)
     shown |= {
@@ -308,10 +307,10 @@ def _of_two(bins: _Counts, at: int, z: float) -> dict[str, Any]:
         below = np.cumsum(first) - first / 2
         return float(second @ below / (first.sum() * second.sum()))
 
-    shown["roc_auc"] = bins.figure(area, float(norm.ppf(0.975)), true[0], true[1])
+    shown["roc_auc"] = bins.figure(area, float(ndtri(0.975)), true[0], true[1])
     for code in (0, 1):
         both = true[code] * claimed[code]
-        shown[f"share.{code}"] = bins.figure(lambda x, c=code: x @ true[c] / bins.n, float(norm.ppf(0.975)))
+        shown[f"share.{code}"] = bins.figure(lambda x, c=code: x @ true[c] / bins.n, float(ndtri(0.975)))
         shown[f"recall.{code}"] = bins.figure(lambda x, b=both, c=code: x @ b / (x @ true[c]), z, true[code])
         shown[f"precision.{code}"] = bins.figure(
             lambda x, b=both, c=code: x @ b / (x @ claimed[c]), z, claimed[code]
