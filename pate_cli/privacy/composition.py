@@ -38,10 +38,11 @@ def root_on_safe_side(function: Callable[[float], float], low: float, high: floa
 
 
 def group_loss(eps: float, delta: float, size: int) -> tuple[float, float]:
-    """Eps and delta for `size` records that are replaced by as many others, of (eps, delta) for one [2]_.
+    """Eps and delta for `size` records that are replaced by as many others, of (eps, delta) for one.
 
     One record is replaced after the other: each step multiplies by e^eps and adds delta, so delta grows to
-    ``delta (e^(size eps) - 1) / (e^eps - 1)``; from 1 on it promises nothing. eps is above 0.
+    ``delta (e^(size eps) - 1) / (e^eps - 1)``; from 1 on it promises nothing. eps is above 0. Dwork and
+    Roth 2014, Theorem 2.2.
     """
     if size * eps > 700:  # e^700 is near the largest float
         return size * eps, math.inf if delta else 0.0
