@@ -208,8 +208,8 @@ def last_wins(given: Sequence[str]) -> list[str]:
 
 
 def without_place(given: Sequence[str]) -> list[str]:
-    """Leave out overrides of where work is done or kept: no number depends on them."""
-    return [text for text in given if not text.startswith(("compute", "cache"))]
+    """Leave out overrides of where work is done: no number depends on them."""
+    return [text for text in given if not text.startswith("compute")]
 
 
 def choices(given: Sequence[str]) -> tuple[dict[str, list[Any]], list[str]]:

@@ -186,7 +186,7 @@ def _lines(raw: bytes, sep: str, path: Path, form: CsvFormat, key: str) -> tuple
     """
     if (n_lines := _n_plain_lines(raw, sep)) and n_lines > form.header:
         first = raw.partition(b"\n")[0] + b"\n"
-        header, _ = _lines_one_by_one(first * 2, sep, path, form, key)
+        header, _ = _lines_one_by_one(first * 2, sep, path, form, key)  # a file without records is refused
         return header, list(range(1 + form.header, 1 + n_lines))
     return _lines_one_by_one(raw, sep, path, form, key)
 

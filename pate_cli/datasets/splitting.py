@@ -283,7 +283,7 @@ def cached_split(dataset: Dataset, rng: np.random.Generator, **given: Any) -> Sp
 
 
 class DeferredRecords(PrivateRecords):
-    """Private records whose features are computed when first used: never where votes are known. PRIVATE."""
+    """Private records whose features are computed when first used: not where workers teach. PRIVATE."""
 
     @classmethod
     def of(

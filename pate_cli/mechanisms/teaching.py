@@ -170,11 +170,10 @@ def auto_count(n_private: int, n_classes: int, eps: float, delta: float) -> int:
     by about r/s, with r the directions that matter, and so is the mean vote. *Noise*: on the votes of m
     queries at mu-GDP it is ``2 sqrt(m) s/(mu n)`` of them, of which a student that knows the r directions
     keeps ``2 sqrt(r) s/(mu n)``. Their sum is least at ``s^2 = sqrt(r) mu n/2``, so s is in proportion to
-    ``sqrt(mu n)``; the factor, .8, is measured (`benchmarks/ablation.py`), and the curve is flat there. At
-    least 10 records a teacher, and one a class; and 10 teachers where there are records for them. Hard
-    labels lose
-    what a student that knows the noise gets back, but no more than a few points. The sparse vector technique
-    may refuse so few teachers, with the number that would do.
+    ``sqrt(mu n)``; the factor, .8, is measured: half or twice of it costs 0 to 6 points
+    (`benchmarks/ablation.md`). At least 10 records a teacher, and one a class; and 10 teachers where there
+    are records for them. Hard labels lose what a student that knows the noise gets back, but no more than a
+    few points. The sparse vector technique may refuse so few teachers, with the number that would do.
 
     Examples
     --------

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-__all__ = ["LEVEL", "T_NOTE", "Interval", "mean_ci", "simultaneous"]
+__all__ = ["EPS_NOTE", "LEVEL", "T_NOTE", "Interval", "mean_ci", "simultaneous"]
 
 LEVEL = 0.95
+EPS_NOTE = "eps is the guarantee, of one repeat."
 T_NOTE = "± is half a two-sided 95% interval of Student's t, t s/sqrt(n) over n repeats"
 
 

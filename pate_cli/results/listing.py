@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import DataError, one_line
 from pate_cli.results.record import RunRecord
-from pate_cli.results.repeats import REPEATS, read_repeats
+from pate_cli.results.repeats import REPEATS, read_repeats, started
 from pate_cli.results.settings import dataset_name
 from pate_cli.results.store import RECORD_NAME, find_files, read_record
 from pate_cli.results.tables import ABSENT, Column, Table, number
@@ -20,7 +20,7 @@ from pate_cli.results.tables import ABSENT, Column, Table, number
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KINDS", "Entry", "entries", "find", "listing"]
+__all__ = ["KINDS", "ResultEntry", "entries", "find", "listing"]
 
 KINDS = ("run", "release", "sweep", "frontier", "leaderboard", "recipe")
 _HASH = re.compile(r"-([0-9a-f]{12})(?:-again)*$")
@@ -29,7 +29,7 @@ _FEW = 2  # names that are listed; more are counted
 
 
 @dataclass(frozen=True)
-class Entry:
+class ResultEntry:
     """One result: a run, or all that one command has measured."""
 
     directory: Path
@@ -58,11 +58,11 @@ class Entry:
         return f"{said} [{' '.join(self.tags)}]" if self.tags else said
 
 
-def entries(paths: Iterable[str | Path]) -> tuple[list[Entry], list[tuple[Path, str]]]:
+def entries(paths: Iterable[str | Path]) -> tuple[list[ResultEntry], list[tuple[Path, str]]]:
     """Results in and below directories, newest first; and each file that cannot be read with the reason."""
     unreadable: list[tuple[Path, str]] = []
-    runs: dict[Path, list[Entry]] = {}
-    comparisons: list[Entry] = []
+    runs: dict[Path, list[ResultEntry]] = {}
+    comparisons: list[ResultEntry] = []
     files = list(find_files(paths, (RECORD_NAME, REPEATS), unreadable))
     for path in sorted(files, key=lambda path: path.name == REPEATS):
         place = path.parent
@@ -78,7 +78,7 @@ def entries(paths: Iterable[str | Path]) -> tuple[list[Entry], list[tuple[Path, 
     return sorted(found, key=lambda entry: entry.started, reverse=True), unreadable
 
 
-def listing(found: Sequence[Entry]) -> Table:
+def listing(found: Sequence[ResultEntry]) -> Table:
     """Table of results, a line each."""
     columns = [Column(head, numeric=head == "when") for head in ("when", "kind", "what")]
     columns += [Column("eps", detail=True), Column("status", numeric=False)]
@@ -127,19 +127,14 @@ def find(text: str, below: str | Path = "outputs") -> Path:
     raise DataError(f"{text!r}: no such directory, and no name or id of a result in {below}; see pate list")
 
 
-def _run(path: Path) -> Entry:
+def _run(path: Path) -> ResultEntry:
     record = read_record(path)
     release = bool(record.config.get("release"))
-    started = record.provenance.get("started")
-    try:
-        moment = datetime.fromisoformat(str(started))
-    except ValueError:
-        moment = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     asked = record.config.get("repeats")
-    return Entry(
+    return ResultEntry(
         path.parent,
         "release" if release else "run",
-        moment if moment.tzinfo else moment.replace(tzinfo=UTC),
+        datetime.fromtimestamp(started(record, path), UTC),
         record.status,
         [dataset_name(record.config, record.dataset)],
         [one_line(record.mechanism)],
@@ -157,10 +152,10 @@ def _tags(record: RunRecord) -> list[str]:
     return [one_line(str(tag)) for tag in tags] if isinstance(tags, list) else []
 
 
-def _sweep(place: Path, jobs: Sequence[Entry]) -> Entry:
+def _sweep(place: Path, jobs: Sequence[ResultEntry]) -> ResultEntry:
     """Put the jobs of a sweep together; its status is the worst."""
     known = [job.asked for job in jobs if job.asked is not None]
-    return Entry(
+    return ResultEntry(
         place,
         "sweep",
         min(job.started for job in jobs),
@@ -176,7 +171,7 @@ def _sweep(place: Path, jobs: Sequence[Entry]) -> Entry:
     )
 
 
-def _comparison(path: Path) -> Entry:
+def _comparison(path: Path) -> ResultEntry:
     """Entry of a frontier, a leaderboard or a recipe."""
     repeats = read_repeats(path, constant=True)
     private = repeats[repeats["eps"] != math.inf]
@@ -184,7 +179,7 @@ def _comparison(path: Path) -> Entry:
     datasets = [str(name) for name in repeats["dataset"].unique()]
     kind = "recipe" if "name" in repeats else "frontier" if len(datasets) == 1 else "leaderboard"
     status = "ok" if (path.parent / "report.html").is_file() else "unfinished"
-    return Entry(
+    return ResultEntry(
         path.parent,
         kind,
         datetime.fromtimestamp(path.stat().st_mtime, UTC),

@@ -10,16 +10,15 @@ from typing import Any
 import pandas as pd
 
 from pate_cli.errors import InputError
-from pate_cli.results.interval import T_NOTE, Interval
+from pate_cli.results.interval import EPS_NOTE, T_NOTE, Interval
 from pate_cli.results.means import MeasuredRow, pivoted, pooled, rows_of, sort_keys
 from pate_cli.results.settings import SYNONYMS, differing
 from pate_cli.results.tables import ABSENT, Column, Table, number
 
 __all__ = ["METRICS", "overview"]
 
-_MEANING = "eps is the guarantee, of one repeat."
 GUARANTEE = (
-    f"{_MEANING} eps used depends on the outputs: a report, not a guarantee. "
+    f"{EPS_NOTE} eps used depends on the outputs: a report, not a guarantee. "
     "Accuracy, also by votes without noise, is measured on held-out data: not differentially private."
 )
 _MAJORITY = "majority is the share of the commonest class among the held-out records."
@@ -87,7 +86,7 @@ def _plain(rows: Sequence[MeasuredRow], texts: Sequence[dict[str, str]], *_: Any
     sentences = [GUARANTEE, *([_MAJORITY] if shares else [])]
     sentences += [f"{name}: {METRICS[name]}." for name in figures if name in METRICS]
     sentences += _interval_note(interval.half_width for row in shown if (interval := row.over("accuracy")))
-    return Table(columns, cells, records, " ".join(sentences), meaning=_MEANING)
+    return Table(columns, cells, records, " ".join(sentences), meaning=EPS_NOTE)
 
 
 def _averages(
@@ -136,7 +135,7 @@ def _averages(
         values = sorted({key[-1] for key in averages}, key=lambda text: sort_keys([text]))
         columns = [_column(key, [row[index] for row in shown]) for index, key in enumerate(keys)]
         columns, cells = pivoted(columns, [f"{pivot} {value}" for value in values], shown)
-    return Table(columns, cells, records, " ".join(sentences), meaning=_MEANING)
+    return Table(columns, cells, records, " ".join(sentences), meaning=EPS_NOTE)
 
 
 def _average(rows: Sequence[MeasuredRow], *, pool: bool) -> tuple[dict[str, Any], dict[str, str]]:

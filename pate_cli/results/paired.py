@@ -9,7 +9,7 @@ import pandas as pd
 
 from pate_cli.errors import InputError
 from pate_cli.results.boards import BASELINES
-from pate_cli.results.interval import T_NOTE
+from pate_cli.results.interval import EPS_NOTE, T_NOTE
 from pate_cli.results.means import MeasuredRow, flat, paired_difference, rows_of, sort_keys
 from pate_cli.results.settings import differing
 from pate_cli.results.tables import ABSENT, Column, Table, number
@@ -68,9 +68,8 @@ def paired(repeats: pd.DataFrame, method: str) -> Table:
         }
         record |= {"eps": row["eps"], "of": method, "n": n}
         records.append(record | flat({"accuracy": row.over("accuracy"), "difference": gap}))
-    meaning = "eps is the guarantee, of one repeat."
-    note = f"{meaning} Differences repeat by repeat at the same splits: above 0, better than {method}. "
-    return Table(columns, cells, records, f"{note}{_NOT_PRIVATE} {T_NOTE}.", remarks, meaning)
+    note = f"{EPS_NOTE} Differences repeat by repeat at the same splits: above 0, better than {method}. "
+    return Table(columns, cells, records, f"{note}{_NOT_PRIVATE} {T_NOTE}.", remarks, EPS_NOTE)
 
 
 def _base(row: MeasuredRow, bases: Sequence[MeasuredRow]) -> tuple[MeasuredRow | None, str]:
@@ -183,11 +182,10 @@ def _measures(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], remarks: li
             remarks.append(f"{where}no paired differences: {why}")
     heads = ["row" if several else "measure", "A ± ci95", "B ± ci95", "A less B ± ci95", "n"]
     columns = [Column(head, numeric=index > 0) for index, head in enumerate(heads)]
-    meaning = "eps is the guarantee, of one repeat."
     note = (
         f"{'Accuracy. ' * several}Differences repeat by repeat at the same splits. {_NOT_PRIVATE} {T_NOTE}."
     )
-    return Table(columns, cells, records, f"{note} {meaning}", remarks, meaning)
+    return Table(columns, cells, records, f"{note} {EPS_NOTE}", remarks, EPS_NOTE)
 
 
 def _names(*rows: MeasuredRow) -> Iterable[str]:

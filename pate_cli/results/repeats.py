@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pate_cli.types import RepeatResult
 
-__all__ = ["REPEATS", "RepeatsFile", "find_repeats", "read_repeats"]
+__all__ = ["REPEATS", "RepeatsFile", "find_repeats", "read_repeats", "started"]
 
 REPEATS = "repeats.csv"
 """Name of the file."""
@@ -230,7 +230,7 @@ def _run(path: Path) -> list[_Row]:
             lines.append({"status": "ok", "reason": None} | measured)
     if record.status != "ok" and all(line["status"] == "ok" for line in lines):
         lines.append({"repeat": None, "status": record.status, "reason": one_line(record.message or "")})
-    return [_Row(columns | {"directory": str(path.parent)}, lines, _started(record, path), of_run=True)]
+    return [_Row(columns | {"directory": str(path.parent)}, lines, started(record, path), of_run=True)]
 
 
 def _stated_eps(record: RunRecord) -> float | None:
@@ -242,7 +242,7 @@ def _stated_eps(record: RunRecord) -> float | None:
     return asked if record.eps is not None and math.isclose(asked, record.eps, rel_tol=1e-9) else record.eps
 
 
-def _started(record: RunRecord, path: Path) -> float:
+def started(record: RunRecord, path: Path) -> float:
     """When a run began, in seconds; of a record that does not say when its file was written."""
     try:
         moment = datetime.fromisoformat(str(record.provenance.get("started")))
