@@ -79,8 +79,6 @@ def start(
     chosen = composer.directory(lists[0], multirun=line.multirun)
     target = _default_target(line, jobs) if chosen is None else Path(chosen).absolute()
     terminal.check_directory(target, key, parents=True)
-    if releases and target.exists() and any(target.iterdir()):
-        raise ConfigError(key, str(target), "a new or an empty directory for a release")
     places = [target / str(number) for number in range(len(jobs))] if line.multirun else [target]
     plain = composer.is_plain(lists[0])
     planned = [] if line.sweeper else jobs
@@ -98,6 +96,8 @@ def start(
         )
     try:
         with terminal.only_writer(target, key) as new, _no_trace_if_refused(target, new, release=releases):
+            if releases and any(target.iterdir()):
+                raise ConfigError(key, str(target), "a new or an empty directory for a release")
             if not line.sweeper:
                 _check_mixed(target, places, key)
             for place, job in zip(places, jobs, strict=True):
