@@ -40,11 +40,13 @@ def texts_of(values: NDArray[Any]) -> list[str]:
 
 
 def identity(text: str, decimal: str = ".") -> Hashable:
-    """What two texts share that may mean the same: 7, 7.0 and +7, or letters that look alike.
+    """What two texts share that may mean the same: 7, 7.0 and +7, True and 1, or letters that look alike.
 
     Names in hexadecimal digits, as 0e12 and 0e34, are no numbers.
     """
     plain = unicodedata.normalize("NFKC", text).strip()
+    if (truth := plain.casefold()) in ("true", "false"):
+        return Decimal(truth == "true")
     pointed = plain if decimal == "." else plain.replace(".", "?").replace(decimal, ".")
     value = number_in(pointed)
     is_number = value is not None and math.isfinite(value) and (value or "e" not in pointed.lower())

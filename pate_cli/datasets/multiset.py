@@ -104,8 +104,6 @@ def _code_of(text: Any) -> int:
     word = str(plain).lower()
     if word in MISSING:
         return _NAN
-    if word in ("true", "false"):
-        return int(_coded([float(word == "true")])[0])
     hashed = hashlib.sha256(str(plain).encode("utf-8", "replace")).digest()
     return int.from_bytes(hashed[:8], "big") | _TEXT
 

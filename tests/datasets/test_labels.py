@@ -182,7 +182,10 @@ def test_records_without_a_label_do_not_count_as_wrong(capsys):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-@pytest.mark.parametrize("pair", [("7", "7.0"), ("07", "7"), ("Q1", "Q1 "), ("caf\u00e9", "cafe\u0301")])
+@pytest.mark.parametrize(
+    "pair",
+    [("7", "7.0"), ("07", "7"), ("Q1", "Q1 "), ("caf\u00e9", "cafe\u0301"), ("true", "1"), ("0", "FALSE")],
+)
 def test_one_person_under_two_names_is_refused_with_both(kind, pair):
     """A merge makes 7.0 of 7: two persons were counted, so eps covered half a person."""
     persons = ["8", "9", pair[0], "10", pair[1]] * 4

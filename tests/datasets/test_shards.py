@@ -241,3 +241,11 @@ def test_one_of_the_private_files_is_neither_public_nor_for_the_test(folder):
         path = folder[0] / "parquet" / "part-1.parquet"
         with pytest.raises(ConfigError, match=rf"dataset\.{key}: .* this one is the private file"):
             datasets.load("shards", path=path.parent, target="y", **{key: path})
+
+
+def test_classes_true_and_false_in_one_file_and_1_and_0_in_another_are_refused(folder):
+    last = folder[0] / "parquet" / "part-3.parquet"
+    table = pd.read_parquet(last)
+    table.assign(y=table.y == 1).to_parquet(last, index=False)
+    with pytest.raises(DataError, match="may be the same; accepted: one way of writing it"):
+        load(folder, "parquet")
