@@ -121,6 +121,8 @@ def summed(form: Beside) -> None:
         theirs = eps_of([(one.sensitivity, one.scale)], DELTA)
         require(4.0 * (0.6 if form.exact else 0.995) <= theirs <= 4.002, "a table of another cost")
         require(abs(one.sensitivity - math.sqrt(2)) < 1e-12, "another sensitivity of the table")
+        unasked = run.whole.after(replace(promised, eps=0.0))  # as if no query had cost anything
+        require(unasked.eps >= theirs - 0.002, "a loss after the fact below the table's")
     require(points.unit == (1.0 if form.exact else None), "noise of another unit")
     gaussian = [(one.sensitivity, one.scale) for one in (points, *rest) for _ in range(one.releases)]
     require(abs(points.sensitivity - math.sqrt(2 * len(COLUMNS))) < 1e-12, "another sensitivity")

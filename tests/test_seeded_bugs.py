@@ -277,6 +277,8 @@ BUGS = [
     # evaluations
     ("evaluation and training added up", summed, Beside("gaussian", options=("evaluate=0.2",)),
      "mechanisms.whole:WholeMechanism.guarantee", "max(own.eps, other.eps)", "own.eps + other.eps"),
+    ("a loss after the fact without the evaluation", summed, Beside("svt", options=("evaluate=0.2",)),
+     "mechanisms.whole:WholeMechanism.after", "self.adds_mu or self.evaluation is not None", "self.adds_mu"),
     ("half of the noise on an evaluation", summed, Beside("gaussian", True, options=("evaluate=0.2",)),
      "mechanisms.evaluation:Evaluation.noisy", "sigma=self.sigma", "sigma=self.sigma / 2"),
     ("evaluated on records that teachers saw", unmoved, evaluated,

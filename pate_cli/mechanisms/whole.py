@@ -118,11 +118,14 @@ class WholeMechanism:
         return PrivacyLoss(eps + of_plan.eps, delta + of_plan.delta, "sum of marginals and mechanism")
 
     def after(self, spent: PrivacyLoss) -> PrivacyLoss:
-        """Add the marginals to the mechanism's loss after the fact: a report."""
+        """Loss after the fact of any record, from the mechanism's: a report.
+
+        An evaluation has spent its eps on the held-out records, however little the others have lost.
+        """
+        if self.adds_mu or self.evaluation is not None:
+            return self.guarantee
         if self.marginals is None:
             return spent
-        if self.adds_mu:
-            return self.guarantee
         return replace(spent, eps=spent.eps + self.share * self.eps, delta=self.delta)
 
     def describe(self) -> dict[str, Any]:
