@@ -9,6 +9,7 @@ import numpy as np
 
 from pate_cli.mechanisms import picks_queries
 from pate_cli.mechanisms.votes import majority
+from pate_cli.students import mapped_once
 from pate_cli.types import Answers, Split
 
 __all__ = ["diagnostics"]
@@ -34,8 +35,8 @@ def diagnostics(
     seen = (run.setting.features, run.config.features.directions) if run.setting.student_mapped else None
     student = repr((s.estimator, s.params, seen))
     if student not in trained.ceilings:
-        right = fit(Answers(np.arange(len(vote)), vote)).predict(split.test.X) == split.test.y
-        trained.ceilings[student] = float(np.mean(right))
+        judge, X = mapped_once(fit(Answers(np.arange(len(vote)), vote)), split.test)
+        trained.ceilings[student] = float(np.mean(judge.predict(X) == split.test.y))
     figures = {
         "ceiling": trained.ceilings[student],
         "vote_agreement": float(np.mean(votes.counts.max(axis=1)) / votes.n_teachers),

@@ -8,9 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pate_cli.types import FloatArray, IntArray
+from pate_cli.types import FloatArray, Holdout, IntArray
 
-__all__ = ["by_class", "calibration_error", "measure"]
+__all__ = ["by_class", "calibration_error", "mapped_once", "measure"]
+
+
+def mapped_once(student: Any, part: Holdout) -> tuple[Any, Any]:
+    """Student and records that it judges: features, which the part keeps, where both have the same map."""
+    if hasattr(student, "classifier") and student.features is part.features:
+        return student.classifier, part.seen(True).X
+    return student, part.X
 
 
 def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[float, dict[str, float]]:
