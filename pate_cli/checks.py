@@ -197,8 +197,8 @@ def known(prefix: str, given: Mapping[str, object], keys: tuple[str, ...]) -> No
     """Refuse a key that does not exist (InputError), naming those that do."""
     for key in given:
         if key not in keys:
-            there = ", ".join(prefix + other for other in keys) or f"none in {prefix.rstrip('.')}"
-            raise InputError(f"{prefix}{key}: no such key; there are: {there}")
+            accepted = ", ".join(prefix + other for other in keys) or f"none in {prefix.rstrip('.')}"
+            raise InputError(f"{prefix}{key}: no such key; there are: {accepted}")
 
 
 def read_options(options: type[T], given: Mapping[str, object], prefix: str) -> T:

@@ -73,15 +73,15 @@ class Prepared:
     def remarks(self) -> tuple[str, ...]:
         """Warnings before the start; of an experiment also those computed from its private records."""
         data = self.dataset
-        found = data.public_remarks
+        warnings = data.public_remarks
         if not self.config.release:
-            found = data.remarks + datasets.warnings_of(data, self.n_teachers, self.sizes.n_test)
+            warnings = data.remarks + datasets.warnings_of(data, self.n_teachers, self.sizes.n_test)
         if self.n_teachers and datasets.becomes_sparse(data):
-            found += learners.dense_remarks(self.config, self.counts, self.n_teachers)
+            warnings += learners.dense_remarks(self.config, self.counts, self.n_teachers)
         t, s = self.config.teacher, self.config.student
         if self.n_teachers:
-            found += learners.passed_on(t.estimator, t.params, "teacher.params")
-        return found + learners.passed_on(s.estimator, s.params, "student.params") + self.expectations
+            warnings += learners.passed_on(t.estimator, t.params, "teacher.params")
+        return warnings + learners.passed_on(s.estimator, s.params, "student.params") + self.expectations
 
     @property
     def expectations(self) -> tuple[str, ...]:
@@ -295,8 +295,8 @@ def release(
     if student is not None:
         student, report = evaluated(run.whole.evaluation, split, student, door, streams.queries)
     cost, answers = replace(run.whole.after(released.spent), data_dependent=True), released.answers
-    made, chosen = split.made and split.made[0], released.chosen
-    return Publication(split.public, answers, student, split.encoder, cost, problem, chosen, made, report)
+    table, chosen = split.made and split.made[0], released.chosen
+    return Publication(split.public, answers, student, split.encoder, cost, problem, chosen, table, report)
 
 
 def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, streams: Streams) -> Released:
@@ -359,14 +359,14 @@ def _teachers(run: Prepared, streams: Streams, split: Split, only: range) -> Ite
 
 def split_of(run: Prepared, streams: Streams, door: Door | None = None) -> Split:
     """Split the data of a run; a release's split is not cached, and its generated points use its door."""
-    given: dict[str, Any] = {"release": run.config.release, "public_rows": run.public_rows}
+    options: dict[str, Any] = {"release": run.config.release, "public_rows": run.public_rows}
     if hasattr(run.dataset.public, "made"):
-        given |= {"marginals": run.whole.marginals, "door": door or Door.seeded(streams.points)}
+        options |= {"marginals": run.whole.marginals, "door": door or Door.seeded(streams.points)}
     if run.whole.evaluation:
-        given["n_held"] = run.whole.evaluation.n
-    given |= run.config.split.shares
+        options["n_held"] = run.whole.evaluation.n
+    options |= run.config.split.shares
     make = datasets.split if run.config.release else datasets.cached_split
-    split = make(run.dataset, rng=streams.split, **given)
+    split = make(run.dataset, rng=streams.split, **options)
     most, cached = run.config.features.directions, not run.config.release
     return with_features(split, run.setting, run.plan, most, streams.features, cached=cached)
 

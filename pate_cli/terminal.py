@@ -189,10 +189,10 @@ def _is_replaced(path: Path, mode: int) -> bool:
     """Whether a file is regular and not where our own output goes, as `/dev/stdout` sent to a file."""
     if not stat.S_ISREG(mode):
         return False
-    there = os.stat(path)
+    status = os.stat(path)
     for descriptor in (1, 2):
         with contextlib.suppress(OSError):  # it may be closed
-            if os.path.samestat(there, os.fstat(descriptor)):
+            if os.path.samestat(status, os.fstat(descriptor)):
                 return False
     return True
 

@@ -65,12 +65,12 @@ def audit(
         Called after each pair.
     """
     each = 1 - (1 - confidence) / (2 * len(pairs))
-    found = []
+    findings = []
     for pair, stream in zip(pairs, np.random.SeedSequence(seed).spawn(len(pairs)), strict=True):
         default = pair.runs if isinstance(pair, SampledAttack) else RUNS
-        found += _audit_one(mechanism, pair, runs or default, each, stream)
+        findings += _audit_one(mechanism, pair, runs or default, each, stream)
         advance()
-    return found
+    return findings
 
 
 def _audit_one(
@@ -94,7 +94,7 @@ def _audit_one(
         [scores.of(neighbour, size, child) for neighbour, child in enumerate(step.spawn(2))]
         for size, step in ((sizes[1], choose), (sizes[2], count))
     )
-    found = []
+    findings = []
     for first, direction in ((0, "D over D'"), (1, "D' over D")):
         sign, second = 1 - 2 * first, 1 - first  # an event {score <= t} is {-score >= -t}
         options = [
@@ -111,8 +111,8 @@ def _audit_one(
         else:
             mu = float(mu_lower_bound(*counts, confidence))
             bound = eps_of_mu(mu, claim.delta)
-        found.append(Finding(pair.name, direction, event, hits[0], hits[1], sizes[2], bound, mu))
-    return found
+        findings.append(Finding(pair.name, direction, event, hits[0], hits[1], sizes[2], bound, mu))
+    return findings
 
 
 def differing_paths(
@@ -134,12 +134,12 @@ def differing_paths(
         )
         expected: list[Answer] = []
         while len(expected) < votes.n_queries and not attacked.exhausted:
-            found = Session.answer_all(
+            block = Session.answer_all(
                 attacked, votes.at(len(expected))
             )  # of the base class: reads off `ask`
-            if not found:
+            if not block:
                 break
-            expected += found
+            expected += block
         with suppress(BudgetSpent):  # more than it takes, refused as a whole
             if _values(together.answer_all(votes)) != _values(expected):
                 differing.add("answer_all")
@@ -153,4 +153,7 @@ def differing_paths(
 
 def _values(answers: Sequence[Answer]) -> list[tuple[int, list[float] | None]]:
     """Labels and noisy counts, for comparison."""
-    return [(one.label, None if one.noisy_counts is None else one.noisy_counts.tolist()) for one in answers]
+    return [
+        (answer.label, None if answer.noisy_counts is None else answer.noisy_counts.tolist())
+        for answer in answers
+    ]

@@ -50,15 +50,15 @@ def person_attacks(
         )
         return ensemble.votes(points).counts
 
-    before, found, most = votes(people), [], 0
+    before, attacks, most = votes(people), [], 0
     for name, theirs in _changes(rng, n_classes):
         after = votes([theirs, *people[1:]])
         moved = np.abs(after - before).sum(axis=1) // 2
         most = max(most, int(moved.max()))
         if moved.max() <= 1:
             at = np.resize(np.flatnonzero(moved == moved.max()), n_queries)
-            found.append(VoteAttack(f"all records of a person: {name}", before[at], after[at]))
-    return found, most
+            attacks.append(VoteAttack(f"all records of a person: {name}", before[at], after[at]))
+    return attacks, most
 
 
 def _person(rng: np.random.Generator, n_classes: int) -> tuple[FloatArray, IntArray]:

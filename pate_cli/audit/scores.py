@@ -91,7 +91,7 @@ def _learnt(on_d: FloatArray, on_other: FloatArray) -> Iterator[tuple[str, Score
         yield "discriminant with covariances", _linear(np.linalg.solve(within + ridge, gap))
 
     values = [np.unique(column) for column in both.T]
-    categories = [j for j, known in enumerate(values) if len(known) <= _KINDS]
+    categories = [j for j, distinct in enumerate(values) if len(distinct) <= _KINDS]
     tables = [
         _by_value(values[j], on_d[:, j], on_other[:, j])
         if j in categories
@@ -105,17 +105,17 @@ def _learnt(on_d: FloatArray, on_other: FloatArray) -> Iterator[tuple[str, Score
         yield "log-odds, summed", _summed(dict(enumerate(tables)))
     if len(categories) > 1:
         # one table for all, as of answers to many queries: few runs learn it well
-        known = np.unique(np.concatenate([values[j] for j in categories]))
-        pooled = _by_value(known, on_d[:, categories].ravel(), on_other[:, categories].ravel())
+        distinct = np.unique(np.concatenate([values[j] for j in categories]))
+        pooled = _by_value(distinct, on_d[:, categories].ravel(), on_other[:, categories].ravel())
         each = {j: pooled if j in categories else table for j, table in enumerate(tables)}
         yield "log-odds by kind of output, summed", _summed(each)
-        known = np.unique(both[:, categories], axis=0)
-        if len(known) <= _KINDS:
-            together = _by_value(known, on_d[:, categories], on_other[:, categories])
-            rest = _summed({j: table for j, table in enumerate(tables) if j not in categories})
+        distinct = np.unique(both[:, categories], axis=0)
+        if len(distinct) <= _KINDS:
+            together = _by_value(distinct, on_d[:, categories], on_other[:, categories])
+            others = _summed({j: table for j, table in enumerate(tables) if j not in categories})
             yield (
                 "log-odds of outputs together",
-                lambda outputs: together(outputs[:, categories]) + rest(outputs),
+                lambda outputs: together(outputs[:, categories]) + others(outputs),
             )
 
 
@@ -214,8 +214,8 @@ def of_votes(plan: VoteMechanism, attack: VoteAttack, runs: int, streams: Sequen
             for row, table in zip(values, tables, strict=False):
                 row[chunk] += table[query, outcome]
             if noisy_counts and labels.noisy_counts is not None:
-                found = labels.noisy_counts[0] @ slopes[query] - middles[query]
-                values[len(tables) :, chunk] += np.where(labels.reached[0][:, None], found, 0.0).T
+                discriminants = labels.noisy_counts[0] @ slopes[query] - middles[query]
+                values[len(tables) :, chunk] += np.where(labels.reached[0][:, None], discriminants, 0.0).T
         return values
 
     return Scores(names, of)

@@ -65,29 +65,29 @@ def make_target(
         raise ConfigError("eps", config.eps, "a finite number: without noise nothing is claimed")
     numbers: dict[str, Any] = {"queries": queries, "classes": classes, "persons": persons}
     teachers = teachers or config.teacher.count
-    made: Any
-    made, setting = _feasible(config, queries, classes, records, teachers)
+    mechanism: Any
+    mechanism, setting = _feasible(config, queries, classes, records, teachers)
     if marginals:
         calibrated = partial(mechanisms.find(config.mechanism.name).calibrate, config.mechanism.options)
         columns = {f"x{i}": Column(low=0.0, high=1.0) for i in range(marginals)}
         points = Generated(None, None, "", columns, True)
         beside = whole(calibrated, setting, points, config.generate.share, False)
-        made = MarginalsAudit(cast(Marginals, beside.marginals), setting.delta)
-    if not isinstance(made, mechanisms.VoteMechanism):
-        attacks = _attacks(made, setting, persons)
+        mechanism = MarginalsAudit(cast(Marginals, beside.marginals), setting.delta)
+    if not isinstance(mechanism, mechanisms.VoteMechanism):
+        attacks = _attacks(mechanism, setting, persons)
         runs = runs or max(attack.runs for attack in attacks)
-        numbers |= {"records": setting.n_private, "n_teachers": made.n_teachers, "runs": runs}
-        return Target(made, attacks, numbers, learner=True)
+        numbers |= {"records": setting.n_private, "n_teachers": mechanism.n_teachers, "runs": runs}
+        return Target(mechanism, attacks, numbers, learner=True)
     if not teachers:
-        made = replace(made, n_teachers=max(made.n_teachers, made.teachers_to_attack))
-    numbers |= {"n_teachers": made.n_teachers, "runs": runs or RUNS}
-    on_votes = made.attacks() or mechanisms.VoteMechanism.attacks(made)
+        mechanism = replace(mechanism, n_teachers=max(mechanism.n_teachers, mechanism.teachers_to_attack))
+    numbers |= {"n_teachers": mechanism.n_teachers, "runs": runs or RUNS}
+    on_votes = mechanism.attacks() or mechanisms.VoteMechanism.attacks(mechanism)
     if persons:
         teacher = (config.teacher.estimator, config.teacher.params)
-        sizes = (made.n_teachers, classes, queries)
-        found, numbers["votes_moved"] = person_attacks(*sizes, teacher=teacher, seed=seed)
-        on_votes = [*on_votes, *found]
-    return Target(made, on_votes, numbers, learner=False)
+        sizes = (mechanism.n_teachers, classes, queries)
+        on_persons, numbers["votes_moved"] = person_attacks(*sizes, teacher=teacher, seed=seed)
+        on_votes = [*on_votes, *on_persons]
+    return Target(mechanism, on_votes, numbers, learner=False)
 
 
 def _attacks(made: Mechanism, setting: Setting, persons: bool) -> list[SampledAttack]:
@@ -99,7 +99,10 @@ def _attacks(made: Mechanism, setting: Setting, persons: bool) -> list[SampledAt
             raise
         attacks = []
     attacks = attacks or default_attacks(made, setting) or mechanisms.Mechanism.attacks(made)
-    return [release_attack(made, setting, one) if isinstance(one, VoteAttack) else one for one in attacks]
+    return [
+        release_attack(made, setting, attack) if isinstance(attack, VoteAttack) else attack
+        for attack in attacks
+    ]
 
 
 def _feasible(

@@ -158,7 +158,11 @@ def read_recipe(directory: Path) -> Recipe:
     try:
         keys = _read(_load(path), _RECIPE, {"repeats": Recipe.repeats, "margin": Recipe.margin})
         settings = tuple(map(str, keys.pop("settings")))
-        rows = [row for index, one in enumerate(keys.pop("rows")) for row in _rows(one, f"rows[{index}]")]
+        rows = [
+            row
+            for index, row_keys in enumerate(keys.pop("rows"))
+            for row in _rows(row_keys, f"rows[{index}]")
+        ]
         rows = [
             replace(
                 row,
@@ -230,7 +234,7 @@ def _filled(text: Any, chosen: Mapping[str, Any]) -> str:
     """Put the chosen values in where `{key}` stands."""
 
     def value(found: re.Match[str]) -> str:
-        one = chosen.get(found[1], found[0])
-        return f"{one:g}" if isinstance(one, float) else str(one)
+        chosen_value = chosen.get(found[1], found[0])
+        return f"{chosen_value:g}" if isinstance(chosen_value, float) else str(chosen_value)
 
     return _FIELD.sub(value, str(text))

@@ -134,13 +134,13 @@ def load(name: str, **options: Any) -> Dataset:
         If a file is missing and cannot be downloaded, has a wrong checksum, or is malformed.
     """
     module = find(name)
-    given = {key: os.fspath(v) if isinstance(v, os.PathLike) else v for key, v in options.items()}
-    dataset: Dataset = module.load(name, read_options(module.Options, given, "dataset."))
+    plain = {key: os.fspath(v) if isinstance(v, os.PathLike) else v for key, v in options.items()}
+    dataset: Dataset = module.load(name, read_options(module.Options, plain, "dataset."))
     private = {dataset.checksum, *(shard.checksum for shard in getattr(dataset.X, "shards", ()))}
     for key, part in (("public", dataset.public), ("test", dataset.test)):
         if part is not None and part.checksum in private:  # public points would be private records
             accepted = "a file of other records: this one is the private file"
-            raise ConfigError(f"dataset.{key}", given.get(key), accepted)
+            raise ConfigError(f"dataset.{key}", plain.get(key), accepted)
     return dataset
 
 
@@ -151,12 +151,12 @@ def warnings_of(dataset: Dataset, n_teachers: int, n_test: int) -> tuple[str, ..
     """
     import numpy as np
 
-    found = []
+    warnings = []
     if n_test < _FEW_TESTS:
         file = "dataset.test" if dataset.test else "split.private, split.public"
-        found.append(f"{n_test} test records ({file}): the accuracy may be far from that on new records")
+        warnings.append(f"{n_test} test records ({file}): the accuracy may be far from that on new records")
     if dataset.n_classes > MANY:
-        found.append(
+        warnings.append(
             f"{dataset.n_classes} classes: votes are spread over them, and few points get a clear majority;"
             " classes that are put together ask for less"
         )
@@ -170,8 +170,8 @@ def warnings_of(dataset: Dataset, n_teachers: int, n_test: int) -> tuple[str, ..
         few = ": too few to be told from noise, so its points will get other labels"
     if few:
         name, n = dataset.classes[rare], dataset.n_records
-        found.append(f"class {name!r} has {counts[rare]:,} of {n:,} records{few}")
-    return tuple(found)
+        warnings.append(f"class {name!r} has {counts[rare]:,} of {n:,} records{few}")
+    return tuple(warnings)
 
 
 def becomes_sparse(dataset: Dataset) -> bool:

@@ -105,13 +105,15 @@ def _parse(path: Path) -> tuple[Any, Any, str]:
     except ValueError as error:  # pandas' parser errors among them
         raise DataError(f"{path}: not a file of the Adult dataset ({error})") from None
     table["income"] = table["income"].str.removesuffix(".")  # adult.test adds it
-    for column, known in (CATEGORIES | {"income": ["<=50K", ">50K"]}).items():
-        strange = ~table[column].isin(known)
+    for column, categories in (CATEGORIES | {"income": ["<=50K", ">50K"]}).items():
+        strange = ~table[column].isin(categories)
         if strange.any():
             value = table.loc[strange, column].iloc[0]
             raise DataError(f"{path}: {column} has {value!r}, which adult.names does not list")
     low, high = np.array(list(NUMBERS.values()), dtype=np.float64).T
     scaled = np.clip((table[list(NUMBERS)].to_numpy(dtype=np.float64) - low) / (high - low), 0.0, 1.0)
-    flags = [table[name].to_numpy()[:, None] == np.array(known) for name, known in CATEGORIES.items()]
+    flags = [
+        table[name].to_numpy()[:, None] == np.array(categories) for name, categories in CATEGORIES.items()
+    ]
     labels = Labels.of(table["income"].to_numpy(dtype=str))
     return sp.csr_matrix(np.hstack([scaled, *flags])), labels, checksum

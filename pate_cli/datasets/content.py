@@ -24,15 +24,15 @@ def fingerprint(dataset: Dataset) -> str:
 def _digest(dataset: Dataset) -> str:
     encoder = dataset.encoder and sorted((key, repr(v)) for key, v in dataset.encoder.get_params().items())
     digest = hashlib.sha256(repr((dataset.X.shape, dataset.classes, encoder)).encode())
-    held: list[Any] = [dataset.y, *_arrays(dataset.X), dataset.units]
+    arrays: list[Any] = [dataset.y, *_arrays(dataset.X), dataset.units]
     parts: tuple[tuple[str, Any], ...] = (("public", dataset.public), ("test", dataset.test))
     for name, file in parts:
         if file is not None:
             digest.update(f"{name} {file.X.shape} {file.y is None}".encode())
-            held += [*_arrays(file.X), file.y]
+            arrays += [*_arrays(file.X), file.y]
             if hasattr(file, "made"):  # points that each split makes
                 digest.update(repr((file.columns, file.marginals, file.n_points)).encode())
-    for array in held:
+    for array in arrays:
         if array is not None:
             digest.update(f"{array.dtype.str} {array.shape} ".encode())
             digest.update(np.ascontiguousarray(array).data)

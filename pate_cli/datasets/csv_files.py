@@ -144,8 +144,8 @@ def _may_have_codes(raw: bytes, sep: str) -> bool:
 
 def _are_codes(column: Any) -> bool:
     """Whether all cells are whole numbers, some with a leading zero, which a number would lose."""
-    held = column.dropna()
-    return bool(held.str.fullmatch(r"[0-9]+\s*").all() and held.str.fullmatch(r"0[0-9]+\s*").any())
+    cells = column.dropna()
+    return bool(cells.str.fullmatch(r"[0-9]+\s*").all() and cells.str.fullmatch(r"0[0-9]+\s*").any())
 
 
 def _as_utf8(raw: bytes, form: CsvFormat, path: Path, key: str) -> bytes:
@@ -209,8 +209,8 @@ def _lines_one_by_one(
                         raise DataError(f"{path}, line {start}: the column {min(twice)!r} occurs twice")
                 elif len(cells) != len(header):
                     whose = "the header" if form.header else "the first line"
-                    found = f"{len(cells)} cells, {whose} has {len(header)}"
-                    raise DataError(f"{path}, line {start}: {found} ({key.format('sep')} is {sep!r})")
+                    counted = f"{len(cells)} cells, {whose} has {len(header)}"
+                    raise DataError(f"{path}, line {start}: {counted} ({key.format('sep')} is {sep!r})")
                 lines.append(start)
             start = reader.line_num + 1
     except csv.Error as error:

@@ -38,9 +38,9 @@ class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = values.shape[1]
         self.mean_, self.scale_ = np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
         for at, column in enumerate(values.T):
-            held = column[~np.isnan(column)]
-            if len(held):
-                self.mean_[at], self.scale_[at] = held.mean(), held.std() or 1.0
+            present = column[~np.isnan(column)]
+            if len(present):
+                self.mean_[at], self.scale_[at] = present.mean(), present.std() or 1.0
         return self
 
     def transform(self, X: Any) -> Any:

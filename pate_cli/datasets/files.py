@@ -88,9 +88,9 @@ def joined(name: str, read: Callable[[Path], tuple[Any, Any, str]]) -> Dataset:
     import scipy.sparse as sp
 
     entry = ENTRIES[name]
-    found = require(entry)
+    files = require(entry)
     features, labels = [], []
-    for file in found:
+    for file in files:
         X, y, checksum = read(file.path)
         if checksum != file.sha256:
             raise DataError(f"{file.path}: has changed while it was read; start again")
@@ -103,8 +103,8 @@ def joined(name: str, read: Callable[[Path], tuple[Any, Any, str]]) -> Dataset:
         X=sp.vstack(features, format="csr") if len(features) > 1 else features[0],
         y=y.among(classes, str),
         classes=classes,
-        checksum=joint_digest([file.sha256 for file in found]),
-        source=f"{entry.source}: {', '.join(str(file.path) for file in found)}",
+        checksum=joint_digest([file.sha256 for file in files]),
+        source=f"{entry.source}: {', '.join(str(file.path) for file in files)}",
     )
 
 
@@ -134,8 +134,8 @@ def find(file: SourceFile) -> tuple[SourceFile, Path] | None:
 
 def download_directory() -> Path:
     """`PATE_DATA` if set, else `./data` if it exists, else the user's cache."""
-    first, second, *more = _places()
-    return first if more or first.is_dir() else second
+    first, second, *others = _places()
+    return first if others or first.is_dir() else second
 
 
 def check(dataset: str, file: SourceFile, path: Path) -> str:
@@ -144,44 +144,44 @@ def check(dataset: str, file: SourceFile, path: Path) -> str:
 
     try:
         with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
+            checksum = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
     problem = ""
-    if file.sha256 is not None and found != file.sha256:
-        problem = f"checksum of {path} is {found}, expected {file.sha256}"
+    if file.sha256 is not None and checksum != file.sha256:
+        problem = f"checksum of {path} is {checksum}, expected {file.sha256}"
     elif file.labels is not None:
         try:
             X, y, _ = parse(path)
         except DataError as error:
             problem = str(error)
         else:
-            held = dict(zip(y.names, np.bincount(y.codes).tolist(), strict=True))
-            if held != file.labels or X.shape[1] != file.n_features:
+            label_counts = dict(zip(y.names, np.bincount(y.codes).tolist(), strict=True))
+            if label_counts != file.labels or X.shape[1] != file.n_features:
                 problem = (
-                    f"{path} has {X.shape[1]} features and label counts {held},"
+                    f"{path} has {X.shape[1]} features and label counts {label_counts},"
                     f" expected {file.n_features} features and label counts {file.labels}"
                 )
     if problem:
         raise DataError(f"{dataset}: {problem}; delete it and run `pate data fetch {dataset}`")
-    return found
+    return checksum
 
 
 def require(entry: KnownDataset) -> list[VerifiedFile]:
     """Find and check every file of a dataset, and download those that are missing."""
-    found = []
+    files = []
     for file in entry.files:
         form, path = find(file) or (file, None)
         if path is None:
-            found.append(_download(entry.name, file, download_directory()))
+            files.append(_download(entry.name, file, download_directory()))
         else:
-            found.append(VerifiedFile(path, check(entry.name, form, path)))
-    return found
+            files.append(VerifiedFile(path, check(entry.name, form, path)))
+    return files
 
 
 def status(entry: KnownDataset) -> list[FileStatus]:
     """Check the files that a run would use; nothing is downloaded."""
-    found = []
+    statuses = []
     for file in entry.files:
         form, path = find(file) or (file, None)
         state, problem = "missing" if path is None else "ok", ""
@@ -190,8 +190,8 @@ def status(entry: KnownDataset) -> list[FileStatus]:
                 check(entry.name, form, path)
         except DataError as error:
             state, problem = "wrong", str(error)
-        found.append(FileStatus(entry.name, form.name, path, state, problem))
-    return found
+        statuses.append(FileStatus(entry.name, form.name, path, state, problem))
+    return statuses
 
 
 def _download(dataset: str, file: SourceFile, directory: Path) -> VerifiedFile:

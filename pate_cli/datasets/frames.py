@@ -65,8 +65,8 @@ def new_records(frame: pd.DataFrame, encoder: Any) -> Any:
 
 def persons(groups: Any) -> IntArray:
     """Number of the person of each record; refuses one without a name, and one person under two names."""
-    found, numbers = np.unique(np.asarray(groups), return_inverse=True)
-    names = [str(value) for value in found.tolist()]
+    distinct, numbers = np.unique(np.asarray(groups), return_inverse=True)
+    names = [str(value) for value in distinct.tolist()]
     if absent := [code for code, name in enumerate(names) if not has_value(name, (), numeric=True)]:
         row = int(np.argmax(numbers == absent[0]))
         raise DataError(f"groups, row {row}: {names[absent[0]]!r}; accepted: a name for each record")

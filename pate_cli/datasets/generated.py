@@ -105,7 +105,7 @@ class Generated(Part):
     @property
     def n_bins(self) -> list[int]:
         """Bins of each column."""
-        return [_n_bins(one) for one in self.columns.values()]
+        return [_n_bins(column) for column in self.columns.values()]
 
     def noise(self, mu: float, exact: bool) -> Marginals | None:
         """The release that the points are made of; None of ranges."""
@@ -115,7 +115,7 @@ class Generated(Part):
 
     def codes(self, X: pd.DataFrame) -> IntArray:
         """Bin of each cell, shape (n, k); a record's are its own, whatever the others hold."""
-        return np.column_stack([self._code(one, X[name]) for name, one in self.columns.items()])
+        return np.column_stack([self._code(column, X[name]) for name, column in self.columns.items()])
 
     def made(
         self, records: PrivateRecords | None, noise: Marginals | None, door: Door, rng: np.random.Generator
@@ -125,20 +125,20 @@ class Generated(Part):
 
         sizes = self.n_bins
         if noise is None or records is None:
-            weights = [_even(one) for one in self.columns.values()]
+            weights = [_even(column) for column in self.columns.values()]
         else:
             exact = [np.bincount(code, minlength=size) for code, size in zip(records.X.T, sizes, strict=True)]
             counts = noise.release(np.concatenate(exact).astype(np.float64)[None], door)[0]
             counts = np.where(counts < max(_DEVIATIONS * noise.sigma, 0.5), 0.0, counts)
             parts = np.split(counts, np.cumsum(sizes)[:-1])
             weights = [
-                part if part.any() else _even(one)
-                for part, one in zip(parts, self.columns.values(), strict=True)
+                part if part.any() else _even(column)
+                for part, column in zip(parts, self.columns.values(), strict=True)
             ]
         return pd.DataFrame(
             {
-                name: self._drawn(one, weight, rng)
-                for (name, one), weight in zip(self.columns.items(), weights, strict=True)
+                name: self._drawn(column, weight, rng)
+                for (name, column), weight in zip(self.columns.items(), weights, strict=True)
             }
         )
 

@@ -97,16 +97,16 @@ def kind_in_private(table: RecordTable, name: str, words: Collection[str]) -> Co
         return Column("ignored", why="dates")
     if why := _why_unused(table, name):
         return Column("ignored", why=why)
-    values, found = table.numbers(name, words)
-    if found.n_numbers and found.first is None:
-        if found.n_numbers == 1 and (words or not found.n_missing):
+    values, counts = table.numbers(name, words)
+    if counts.n_numbers and counts.first is None:
+        if counts.n_numbers == 1 and (words or not counts.n_missing):
             row = int(np.argmax(~np.isnan(values)))
             accepted = " or ".join(typed(key, name) for key in ("numeric", "categories", "drop"))
             raise DataError(f"{table.place(row)}: column {name!r} holds one number; accepted: {accepted}")
         return Column("numeric")
-    slips = found.n_others <= 1 or found.n_numbers >= _NEARLY_ALL * (found.n_numbers + found.n_others)
-    if found.first is not None and found.n_numbers and slips:
-        raise DataError(not_a_number(table, name, found))
+    slips = counts.n_others <= 1 or counts.n_numbers >= _NEARLY_ALL * (counts.n_numbers + counts.n_others)
+    if counts.first is not None and counts.n_numbers and slips:
+        raise DataError(not_a_number(table, name, counts))
     refuse_doubtful(table, name, words)
     return Column("category")
 
@@ -114,16 +114,16 @@ def kind_in_private(table: RecordTable, name: str, words: Collection[str]) -> Co
 def remarks_on(table: RecordTable, schema: Schema, words: Collection[str]) -> Iterator[str]:
     """Report texts in columns of numbers and unknown categories; quotes one, for the owner of the file."""
     for name in schema.of_kind("numeric"):
-        _, found = table.numbers(name, words)
-        if found.first is not None:
+        _, counts = table.numbers(name, words)
+        if counts.first is not None:
             yield (
-                f"{table.place(found.first)}: {name!r} has {table.cell(name, found.first)!r}, the first of"
-                f" {found.n_others} cells that are no numbers; they are missing by this schema"
+                f"{table.place(counts.first)}: {name!r} has {table.cell(name, counts.first)!r}, the first of"
+                f" {counts.n_others} cells that are no numbers; they are missing by this schema"
             )
     for name in schema.of_kind("category"):
-        known, cells = set(schema.columns[name].values or ()), texts(table.frame[name])
-        names = [str(text) for text in cells.categories] if known else []
-        unseen = [code for code, text in enumerate(names) if text not in known and has_value(text, words)]
+        values, cells = set(schema.columns[name].values or ()), texts(table.frame[name])
+        names = [str(text) for text in cells.categories] if values else []
+        unseen = [code for code, text in enumerate(names) if text not in values and has_value(text, words)]
         if len(rows := np.flatnonzero(np.isin(cells.codes, unseen))):
             first = int(rows[0])
             yield (
@@ -142,13 +142,13 @@ def advice(table: RecordTable, schema: Schema, words: Collection[str]) -> Iterat
         n, distinct = len(cells), int(cells.nunique())
         doubt = None if looks_like_unit(name) else _doubtful(table, name, words)
         if doubt is not None and doubt.first is not None:
-            held = table.cell(name, doubt.first)
+            cell = table.cell(name, doubt.first)
             mend = "kind: numeric with missing: true in the schema takes such cells as missing"
-            if has_decimal_comma(held):
+            if has_decimal_comma(cell):
                 mend = "--decimal , if the comma stands before decimals"
             elif not _half_numbers(doubt):
                 mend = f"{PLAIN_NUMBERS} are read"
-            yield f"{table.place(doubt.first)}: {name!r} has {held!r} and looks like numbers; {mend}"
+            yield f"{table.place(doubt.first)}: {name!r} has {cell!r} and looks like numbers; {mend}"
         elif column.why in (_IDENTIFIERS, _CASES) and 2 < distinct < n:
             many = f"{name!r} has {distinct:,} different cells in {n:,} records; if they name persons,"
             yield f"{many} dataset.unit={name} protects all records of one together"
@@ -163,23 +163,23 @@ def advice(table: RecordTable, schema: Schema, words: Collection[str]) -> Iterat
 
 def refuse_doubtful(table: RecordTable, name: str, words: Collection[str]) -> None:
     """Refuse to read as categories a column that may be one of numbers, see `_doubtful`."""
-    found = _doubtful(table, name, words)
-    if found is not None:
-        raise DataError(not_a_number(table, name, found, among=_half_numbers(found)))
+    counts = _doubtful(table, name, words)
+    if counts is not None:
+        raise DataError(not_a_number(table, name, counts, among=_half_numbers(counts)))
 
 
 def _doubtful(table: RecordTable, name: str, words: Collection[str]) -> Counts | None:
     """Counts of a column of texts that may be one of numbers: half of its cells look so, many different."""
-    _, found = table.numbers(name, words)
-    if found.first is None:
+    _, number_counts = table.numbers(name, words)
+    if number_counts.first is None:
         return None
-    names, there, codes = table.texts(name, words)
+    names, has_text, codes = table.texts(name, words)
     counts = np.bincount(codes, minlength=len(names))
     plain = map(str.strip, names)
-    like = there & np.array([bool(_LIKE_NUMBER.fullmatch(t) and not _DATE.fullmatch(t)) for t in plain])
-    if like.sum() <= _MANY_NUMBERS or 2 * counts[like].sum() < counts[there].sum():
+    like = has_text & np.array([bool(_LIKE_NUMBER.fullmatch(t) and not _DATE.fullmatch(t)) for t in plain])
+    if like.sum() <= _MANY_NUMBERS or 2 * counts[like].sum() < counts[has_text].sum():
         return None
-    return found
+    return number_counts
 
 
 def _half_numbers(found: Counts) -> bool:
@@ -220,17 +220,17 @@ def _column(table: RecordTable, name: str, words: Collection[str]) -> Column:
         return Column("ignored", why="constant")
     if why := _why_unused(table, name):
         return Column("ignored", why=why)
-    values, found = table.numbers(name, words)
-    held = values[~np.isnan(values)]
-    numeric = found.n_numbers and found.n_numbers >= _NEARLY_ALL * (n - found.n_missing)
-    if numeric and _are_case_numbers(name, held):
+    values, counts = table.numbers(name, words)
+    numbers = values[~np.isnan(values)]
+    numeric = counts.n_numbers and counts.n_numbers >= _NEARLY_ALL * (n - counts.n_missing)
+    if numeric and _are_case_numbers(name, numbers):
         return Column("ignored", why=_CASES)
     codes = numeric and hasattr(cells, "cat") and _are_codes(cells)
     if (numeric and not codes) or _has_limits(table, name, words):
-        low, high = float(held.min()), float(held.max())
+        low, high = float(numbers.min()), float(numbers.max())
         if low == high:
             return Column("ignored", why="constant")
-        return Column("numeric", low, high, missing=found.n_numbers < n)
+        return Column("numeric", low, high, missing=counts.n_numbers < n)
     names = [str(text) for text in cells.cat.categories if has_value(text, words)]
     like_dates = sum(bool(_DATE.fullmatch(text.strip())) for text in names)
     if name in table.dates or (names and like_dates >= _NEARLY_ALL * len(names)):
@@ -267,9 +267,9 @@ def _are_codes(cells: pd.Series) -> bool:
 
 def _are_serial(names: Sequence[str], n: int) -> bool:
     """Whether texts of n records are numbers behind the same letters, as P0001, each in few records."""
-    found = [_SERIAL.fullmatch(text.strip()) for text in names]
+    matches = [_SERIAL.fullmatch(text.strip()) for text in names]
     enough = len(names) >= _FEWEST and 20 * len(names) >= n
-    return enough and None not in found and len({match[1] for match in found if match}) == 1
+    return enough and None not in matches and len({match[1] for match in matches if match}) == 1
 
 
 def _has_limits(table: RecordTable, name: str, words: Collection[str]) -> bool:
@@ -278,5 +278,5 @@ def _has_limits(table: RecordTable, name: str, words: Collection[str]) -> bool:
         return False
     cells = table.frame[name]
     limits = np.array([bool(_LIMIT.fullmatch(text.strip())) for text in cells.cat.categories], dtype=bool)
-    values, found = table.numbers(name, words)
-    return found.n_others == np.count_nonzero(limits[cells.cat.codes]) and len(np.unique(values)) > 2
+    values, counts = table.numbers(name, words)
+    return counts.n_others == np.count_nonzero(limits[cells.cat.codes]) and len(np.unique(values)) > 2

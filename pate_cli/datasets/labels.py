@@ -63,8 +63,8 @@ class Labels:
     @classmethod
     def of(cls, values: NDArray[Any]) -> Labels:
         """Labels of an array, see `texts_of`."""
-        found, codes = np.unique(values, return_inverse=True)
-        return cls(texts_of(found), codes.astype(np.int64))
+        distinct, codes = np.unique(values, return_inverse=True)
+        return cls(texts_of(distinct), codes.astype(np.int64))
 
     @classmethod
     def joined(cls, parts: Iterable[Labels]) -> Labels:

@@ -57,8 +57,8 @@ def load(name: str, options: Options) -> Dataset:
         n_features = int(public.X.shape[1])
     private = with_columns(private, n_features, from_0)
     test = None if test is None else with_columns(test, int(private.X.shape[1]), from_0)
-    more = {"width_from_private": n_features is None, "first_index": int(not from_0)}
-    return dataset_of(name, options.classes, private, public, test, **more)
+    extra = {"width_from_private": n_features is None, "first_index": int(not from_0)}
+    return dataset_of(name, options.classes, private, public, test, **extra)
 
 
 def parse(
@@ -155,8 +155,8 @@ def _lines(content: bytes) -> Iterator[tuple[int, list[str]]]:
 
 def _explain(content: bytes) -> str:
     """Name the first bad line of a file, as nothing else does; empty if none is found."""
-    found = ((number, _problem(*fields)) for number, fields in _lines(content) if fields)
-    return next((f", line {number}: {problem}" for number, problem in found if problem), "")
+    problems = ((number, _problem(*fields)) for number, fields in _lines(content) if fields)
+    return next((f", line {number}: {problem}" for number, problem in problems if problem), "")
 
 
 def _problem(label: str, *pairs: str) -> str:

@@ -55,21 +55,23 @@ class TrainingTable:
         return frame, list(self._remarks(table, frame))
 
     def _remarks(self, table: RecordTable, frame: pd.DataFrame) -> Iterator[str]:
-        found: dict[str, list[str]] = {"missing": [], "numbers out of range": [], "unseen categories": []}
+        by_kind: dict[str, list[str]] = {"missing": [], "numbers out of range": [], "unseen categories": []}
         drifted = []
         for name in map(str, frame):
-            for kind, where, more in self._differences(table, name, frame[name]):
+            for kind, where, addition in self._differences(table, name, frame[name]):
                 if where.any():
                     row = int(np.argmax(where))
                     cell = frame[name].iloc[row]
                     shown = repr(cell) if isinstance(cell, str) else f"{cell:g}"
                     first = "first" if kind == "missing" else f"first {shown}"
                     place = f"({first}, {table.word} {frame.index[row]})"
-                    found[kind].append(f"{name!r} {int(where.sum())} of {len(frame)}{more} {place}")
+                    by_kind[kind].append(f"{name!r} {int(where.sum())} of {len(frame)}{addition} {place}")
             if name in self.profiles:
                 index = drift(self.profiles[name], frame[name], len(self.profiles))
                 drifted += [] if index is None else [f"{name!r} {index:.2f}"]
-        yield from (f"{table.path}: {kind}: {listed(columns)}" for kind, columns in found.items() if columns)
+        yield from (
+            f"{table.path}: {kind}: {listed(columns)}" for kind, columns in by_kind.items() if columns
+        )
         if drifted:
             against = f"population stability index against the public points; {LARGE} is large"
             yield f"{table.path}: drift: {listed(drifted)} ({against})"
@@ -98,7 +100,7 @@ class TrainingTable:
 def training_table(encoder: Any, name: str) -> TrainingTable:
     """Read the table of training from a fitted encoder, perhaps loaded from the file `name`."""
     try:
-        found = {
+        columns_by_name = {
             str(column): _column(kind, part, at)
             for kind, part, columns in encoder.transformers_
             for at, column in enumerate(columns)
@@ -107,8 +109,8 @@ def training_table(encoder: Any, name: str) -> TrainingTable:
         profiles = dict(profile.get("columns", {}))
         for each in profiles.values():
             _check_profile(each)
-        order = [str(column) for column in encoder.feature_names_in_ if str(column) in found]
-        schema = Schema({c: found[c] for c in order}, "saved with the model", profile.get("target"))
+        order = [str(column) for column in encoder.feature_names_in_ if str(column) in columns_by_name]
+        schema = Schema({c: columns_by_name[c] for c in order}, "saved with the model", profile.get("target"))
         words = tuple(profile.get("missing", ()))
     except Exception as error:
         raise DataError(f"{name}: its encoder is not one that pate writes ({error})") from error
@@ -138,10 +140,10 @@ def profile_of(X: pd.DataFrame) -> dict[str, dict[str, Any]]:
     for name, cells in X.items():
         profile: dict[str, Any]
         if cells.dtype == np.float64:
-            held = cells.dropna().to_numpy()
+            numbers = cells.dropna().to_numpy()
             shares = np.arange(1, _BINS) / _BINS
-            edges = np.unique(np.quantile(held, shares, method="lower")).tolist() if len(held) else []
-            low, high = (float(held.min()), float(held.max())) if len(held) else (0.0, 0.0)
+            edges = np.unique(np.quantile(numbers, shares, method="lower")).tolist() if len(numbers) else []
+            low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
             profile = {"low": low, "high": high, "edges": edges}
         else:
             counts = cells.astype(str).value_counts()

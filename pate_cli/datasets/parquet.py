@@ -43,20 +43,20 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> RecordTable:
 
     raw, checksum = read_bytes(path)
     try:
-        held = pq.ParquetFile(pa.BufferReader(raw)).read()
-        index = (held.schema.pandas_metadata or {}).get("index_columns", [])
+        table = pq.ParquetFile(pa.BufferReader(raw)).read()
+        index = (table.schema.pandas_metadata or {}).get("index_columns", [])
         row_names = frozenset(name for name in index if isinstance(name, str))
     except (pa.ArrowException, ValueError, AttributeError, TypeError) as error:  # the last three: of its JSON
         raise DataError(f"{path}: not a Parquet file ({error})") from None
-    names = held.column_names
+    names = table.column_names
     if twice := [name for name in names if names.count(name) > 1]:
         raise DataError(f"{path}: the column {twice[0]!r} occurs twice")
-    if not held.num_rows:
+    if not table.num_rows:
         raise DataError(f"{path}: no records in it")
     columns: dict[str, Any] = {}
     dates, unread = set(), {}
     for name in names:
-        cells = held.column(name)
+        cells = table.column(name)
         if types.is_dictionary(cells.type):
             cells = cells.cast(cells.type.value_type)
         kind = cells.type
@@ -74,7 +74,7 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> RecordTable:
             dates.add(name)
             columns[name] = columns[name].astype(str).where(columns[name].notna(), "")
     columns = columns_of(pd.DataFrame(columns, copy=False))
-    frame = pd.DataFrame(columns, index=pd.RangeIndex(1, held.num_rows + 1), copy=False)
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(1, table.num_rows + 1), copy=False)
     return RecordTable(frame, path, checksum, "row", frozenset(dates), unread, row_names)
 
 

@@ -133,8 +133,8 @@ class RecordTable:
 
     def cell(self, name: str, row: int) -> str:
         """Text of a cell, for messages; empty where a number is missing."""
-        held = self.frame[name].iloc[row]
-        return "" if held != held else str(held)
+        value = self.frame[name].iloc[row]
+        return "" if value != value else str(value)
 
     def numbers(self, name: str, words: Collection[str]) -> tuple[Any, Counts]:
         """Read a column as numbers, see the function `numbers`."""
@@ -144,13 +144,13 @@ class RecordTable:
         """Distinct texts of a column; whether each holds a value; and the text of each cell."""
         cells = texts(self.frame[name])
         names = np.array(list(map(str, cells.categories)), dtype=object)
-        there = [has_value(t, words, numeric=True) and not _INFINITE.fullmatch(t.strip()) for t in names]
-        return names, np.array(there, dtype=bool), cells.codes
+        has_text = [has_value(t, words, numeric=True) and not _INFINITE.fullmatch(t.strip()) for t in names]
+        return names, np.array(has_text, dtype=bool), cells.codes
 
     def labels(self, name: str, words: Collection[str], key: str, *, missing: bool = False) -> Labels:
         """Texts of the column that the option `key` names; a record may have none, -1, where `missing`."""
-        names, there, codes = self.texts(name, words)
-        labels = Labels(names[there].tolist(), np.where(there, np.cumsum(there) - 1, -1)[codes])
+        names, has_text, codes = self.texts(name, words)
+        labels = Labels(names[has_text].tolist(), np.where(has_text, np.cumsum(has_text) - 1, -1)[codes])
         if not missing and (labels.codes < 0).any():
             row = int(np.argmin(labels.codes))
             accepted = "accepted: a text or a number in each record"
@@ -203,9 +203,9 @@ def texts(cells: pd.Series) -> Any:
     if hasattr(cells, "cat"):
         return cells.array
     values = cells.to_numpy(dtype=np.float64)
-    held = np.full(len(values), "", dtype=object)
-    held[~np.isnan(values)] = texts_of(values[~np.isnan(values)])
-    return as_text(pd.Series(held))
+    objects = np.full(len(values), "", dtype=object)
+    objects[~np.isnan(values)] = texts_of(values[~np.isnan(values)])
+    return as_text(pd.Series(objects))
 
 
 def columns_of(frame: pd.DataFrame) -> dict[str, Any]:
@@ -222,8 +222,8 @@ def as_text(column: pd.Series) -> Any:
     """Convert a column to a category of texts in sorted order, the empty text where there is nothing."""
     import pandas as pd
 
-    codes, found = pd.factorize(column)  # -1 where there is nothing
-    names = np.array([*map(str, found), ""], dtype=object)
+    codes, distinct = pd.factorize(column)  # -1 where there is nothing
+    names = np.array([*map(str, distinct), ""], dtype=object)
     names, where = np.unique(names if (codes < 0).any() else names[:-1], return_inverse=True)
     return pd.Categorical.from_codes(where[codes], pd.Index(names, dtype=object))
 

@@ -69,8 +69,10 @@ class Column:
 
     def plain(self) -> dict[str, Any]:
         """Its entry in a YAML file."""
-        held = {key: getattr(self, key) for key in _KEYS[self.kind]}
-        return {"kind": self.kind} | {key: value for key, value in held.items() if (key, value) != _NO_SCALE}
+        fields = {key: getattr(self, key) for key in _KEYS[self.kind]}
+        return {"kind": self.kind} | {
+            key: value for key, value in fields.items() if (key, value) != _NO_SCALE
+        }
 
 
 @dataclass(frozen=True)
@@ -114,10 +116,13 @@ class Schema:
     def brief(self) -> str:
         """All columns in one line, for people."""
         parts = []
-        for kind, one, several in (("numeric", "number", "numbers"), ("category", "category", "categories")):
+        for kind, singular, several in (
+            ("numeric", "number", "numbers"),
+            ("category", "category", "categories"),
+        ):
             if names := self.of_kind(kind):
                 shown = listed([self._shown(name) for name in names])
-                parts.append(f"{len(names)} {one if len(names) == 1 else several} ({shown})")
+                parts.append(f"{len(names)} {singular if len(names) == 1 else several} ({shown})")
         if ignored := self.of_kind("ignored"):
             parts.append(f"not used {listed([self._shown(name) for name in ignored])}")
         return f"schema ({self.source}): " + "; ".join(parts)
@@ -155,7 +160,7 @@ def read_schema(path: str | Path) -> Schema:
         raise DataError(f"{where}: not a schema; accepted: columns, as `pate data describe` writes them")
     try:
         known("", content, ("columns", "target", "classes"))
-        columns = {str(name): _read_column(str(name), given) for name, given in content["columns"].items()}
+        columns = {str(name): _read_column(str(name), keys) for name, keys in content["columns"].items()}
         classes = take("classes", content.get("classes"), Or("null", Listed(Cell("a label"), 2)))
     except InputError as error:
         raise DataError(f"{where}: {error}") from None
@@ -201,31 +206,31 @@ def _numbers(table: RecordTable, name: str, column: Column, words: Collection[st
 
     Where missing numbers have a code, a text among numbers is one of them; of few new records all may be.
     """
-    values, found = table.numbers(name, words)
-    among = found.n_numbers > 0 or (new and found.n_others < _FEW)
-    if found.first is not None and not (column.missing and among):
+    values, counts = table.numbers(name, words)
+    among = counts.n_numbers > 0 or (new and counts.n_others < _FEW)
+    if counts.first is not None and not (column.missing and among):
         message = _another_column if new else not_a_number
-        raise DataError(message(table, name, found))
+        raise DataError(message(table, name, counts))
     bad = np.isinf(values) | (np.isnan(values) & (not column.missing))
     if not bad.any():
         return np.asarray(values)
     row = int(np.argmax(bad))
-    held, why = table.cell(name, row), "a finite number is needed"
+    cell, why = table.cell(name, row), "a finite number is needed"
     if np.isnan(values[row]):
-        code = f"{typed('missing', held)} gives such cells a code of their own (missing: true in a schema)"
+        code = f"{typed('missing', cell)} gives such cells a code of their own (missing: true in a schema)"
         why = _NO_CODE if new else f"{why}; {code}"
-    raise DataError(f"{table.place(row)}: numeric column {name!r} has {held!r}; {why}")
+    raise DataError(f"{table.place(row)}: numeric column {name!r} has {cell!r}; {why}")
 
 
 def _another_column(table: RecordTable, name: str, found: Counts) -> str:
     """Message on texts in a column that held numbers in the training."""
     row = found.first or 0
-    held, why = table.cell(name, row), _NO_CODE
+    cell, why = table.cell(name, row), _NO_CODE
     if found.n_numbers < found.n_others:
         some = found.n_numbers + found.n_others
         why = f"{found.n_others} of {some} cells are no numbers: is this the same column?"
-    comma = "; --decimal , where a comma stands before decimals" if "," in held else ""
-    return f"{table.place(row)}: numeric column {name!r} has {held!r}; {why}{comma}"
+    comma = "; --decimal , where a comma stands before decimals" if "," in cell else ""
+    return f"{table.place(row)}: numeric column {name!r} has {cell!r}; {why}{comma}"
 
 
 def _category(cells: Any, column: Column, words: Collection[str]) -> Any:
@@ -236,8 +241,8 @@ def _category(cells: Any, column: Column, words: Collection[str]) -> Any:
         return cells
     keep = set(column.values or ())
     names = [text if text in keep or has_value(text, words) else "" for text in map(str, cells.categories)]
-    found, codes = np.unique(np.array(names, dtype=object), return_inverse=True)
-    return pd.Categorical.from_codes(codes[cells.codes], pd.Index(found, dtype=object))
+    distinct, codes = np.unique(np.array(names, dtype=object), return_inverse=True)
+    return pd.Categorical.from_codes(codes[cells.codes], pd.Index(distinct, dtype=object))
 
 
 def has_decimal_comma(text: str) -> bool:
@@ -249,15 +254,15 @@ def not_a_number(table: RecordTable, name: str, found: Counts, *, among: bool | 
     """Message on a text in a column of numbers; `among` cells that are numbers as they stand."""
     among = found.n_numbers > 0 if among is None else among
     row = found.first or 0
-    held = table.cell(name, row)
-    what = f"numbers and {held!r}" if among else f"texts that look like numbers, as {held!r}"
+    cell = table.cell(name, row)
+    what = f"numbers and {cell!r}" if among else f"texts that look like numbers, as {cell!r}"
     accepted = []
-    if has_decimal_comma(held):
+    if has_decimal_comma(cell):
         accepted.append("'dataset.decimal=\",\"' if the comma stands before decimals")
     elif not among:
         accepted.append(PLAIN_NUMBERS)
     if among:
-        accepted += [f"{typed('numeric', name)} (such cells are missing)", typed("missing", held)]
+        accepted += [f"{typed('numeric', name)} (such cells are missing)", typed("missing", cell)]
     accepted.append(f"{typed('categories', name)} or {typed('drop', name)}")
     return f"{table.place(row)}: column {name!r} holds {what}; accepted: {', '.join(accepted)}"
 

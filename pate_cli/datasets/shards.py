@@ -250,11 +250,11 @@ class ShardedFeatures:
             return sp.csr_matrix((0, self.shape[1])) if self.sparse else np.zeros((0, self.shape[1]))
         of = np.searchsorted(self._ends, at, side="right")
         order = np.argsort(of, kind="stable")
-        found = []
+        blocks = []
         for shard in np.unique(of).tolist():
             start = self._ends[shard - 1] if shard else 0
-            found.append(self._loaded(shard)[at[order[of[order] == shard]] - start])
-        joined = sp.vstack(found, format="csr") if self.sparse else np.concatenate(found)
+            blocks.append(self._loaded(shard)[at[order[of[order] == shard]] - start])
+        joined = sp.vstack(blocks, format="csr") if self.sparse else np.concatenate(blocks)
         return joined[np.argsort(order)]
 
     def _loaded(self, number: int) -> Any:

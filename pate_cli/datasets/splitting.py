@@ -206,7 +206,7 @@ def split(
             raise ValueError(f"{len(public_rows)} public rows, {n_shared} expected")
         others = order[~np.isin(order, public_rows)]
         order = np.concatenate([others[: parts.n_private], public_rows, others[parts.n_private :]])
-    held, ours, at, rest = np.split(order, [n_held, parts.n_private, parts.n_private + n_shared])
+    held, ours, at, for_test = np.split(order, [n_held, parts.n_private, parts.n_private + n_shared])
     units = held_units = None
     if dataset.units is not None:
         by_unit = np.argsort(dataset.units, kind="stable")
@@ -214,9 +214,9 @@ def split(
         starts = np.cumsum(counts) - counts
         units, held_units = (np.repeat(np.arange(len(side)), counts[side]) for side in (ours, held))
         at = by_unit[starts[at] + rng.integers(counts[at])]
-        held, ours, rest = (
+        held, ours, for_test = (
             np.concatenate([by_unit[starts[u] : starts[u] + counts[u]] for u in side] or [side])
-            for side in (held, ours, rest)
+            for side in (held, ours, for_test)
         )
     public: Any = dataset.public or dataset
     test: Any = dataset.test or dataset
@@ -225,16 +225,16 @@ def split(
         if parts.n_public < len(at):
             at = np.sort(rng.permutation(len(at))[: parts.n_public])
     if dataset.test is not None:
-        rest = np.arange(dataset.test.n_records)
+        for_test = np.arange(dataset.test.n_records)
     elif not parts.n_test:
-        rest = rest[:0]
-    table, made = public.X, None
+        for_test = for_test[:0]
+    table, released = public.X, None
     if door is not None:
         cells = None
         if marginals is not None:
             cells = PrivateRecords(public.codes(_rows(dataset.X, ours)), dataset.y[ours], units).one_each(rng)
         table = public.made(cells, marginals, door, rng)
-        made = table, door.settled()
+        released = table, door.settled()
     encoder = dataset.encoder and copy.deepcopy(dataset.encoder).fit(_rows(table, at))
 
     def features(X: Any, index: Any) -> Any:
@@ -252,11 +252,11 @@ def split(
         private=records,
         public=PublicPoints(X_public, at),
         public_labels=Holdout(X_public, np.full(len(at), -1) if public.y is None else public.y[at]),
-        test=Holdout(features(test.X, rest) if len(rest) else X_public[:0], test.y[rest]),
+        test=Holdout(features(test.X, for_test) if len(for_test) else X_public[:0], test.y[for_test]),
         budget=parts.budget,
         encoder=encoder,
         held=_lazy(dataset, held, held_units, features) if n_held else None,
-        made=made,
+        made=released,
     )
 
 

@@ -69,19 +69,19 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         accepted = f"a file that declares the columns, with dataset.public={options.public}"
         raise ConfigError("dataset.schema", None, accepted)
     where, public_path, test_path = options.paths(what)
-    given = None if options.schema is None else read_schema(options.schema)
-    target = options.target or (given and given.target)
+    known_schema = None if options.schema is None else read_schema(options.schema)
+    target = options.target or (known_schema and known_schema.target)
     if not target:
         raise ConfigError("dataset.target", None, "the name of the column that holds the class")
     words = [word.strip() for word in options.missing or []]
     # as it is written, whatever the other cells are: where all of them look like numbers, 01 would be 1
-    text = {target, *(options.categories or []), *(given.of_kind("category") if given else ())}
+    text = {target, *(options.categories or []), *(known_schema.of_kind("category") if known_schema else ())}
     if options.unit not in (None, _AUTO):
         text.add(str(options.unit))
     public = None if public_path is None else read(public_path, text)
-    if given is None and public is not None:
-        given = infer(public, target=target, words=words, source=f"inferred from {public.path.name}")
-        text |= set(given.of_kind("category"))
+    if known_schema is None and public is not None:
+        known_schema = infer(public, target=target, words=words, source=f"inferred from {public.path.name}")
+        text |= set(known_schema.of_kind("category"))
     private = read(where, text)
     _check_target(target, private)
     test = None if test_path is None else read(test_path, text)
@@ -89,7 +89,7 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         raise ConfigError("dataset.test", str(test.path), f"a file with the target {target!r}")
     unit = _unit(options.unit, private, target)
     units = None if unit is None else _units(private, unit, words)
-    schema = _schema(given, private, public, target, unit, options, words)
+    schema = _schema(known_schema, private, public, target, unit, options, words)
     if not (schema.of_kind("numeric") or schema.of_kind("category")):
         raise DataError(f"{where}: no column is used; {schema.brief()}")
 
@@ -114,19 +114,19 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         dataset = replace(dataset, public=points)
     remarks = [f"{where.name}: {schema.brief()}"]
     if public is not None:
-        if more := [name for name in public.columns if name not in {*schema.columns, target, unit}]:
-            shown = ", ".join(more)
+        if unused := [name for name in public.columns if name not in {*schema.columns, target, unit}]:
+            shown = ", ".join(unused)
             remarks.append(f"{public.path.name}: not used, as the private file does not have them: {shown}")
         if dataset.public is not None and dataset.public.y is not None:
             remarks.append(f"{public.path.name}: its labels ({target}) are for measuring alone")
         elif public_y is not None:
-            said = f"one label ({target}) on all records, taken for a placeholder"
-            remarks.append(f"{public.path.name}: {said}")
+            placeholder = f"one label ({target}) on all records, taken for a placeholder"
+            remarks.append(f"{public.path.name}: {placeholder}")
         remarks += remarks_on(public, schema, words)
     n_public = len(remarks)
     if unit is not None:
         remarks += _unit_remarks(private, public, test, unit)
-    if given is None:
+    if known_schema is None:
         chosen = {*(options.columns or []), *(options.numeric or []), *(options.categories or [])}
         remarks += _idle(private, schema, words, chosen)
     for table in (private, test):
@@ -158,27 +158,29 @@ def _schema(
     words: Collection[str],
 ) -> Schema:
     """The schema of a run: declared, inferred, or by the cells of the one file; changed by options."""
-    there = [column for column in private.columns if column not in (target, unit)]
+    present = [column for column in private.columns if column not in (target, unit)]
     declared = options.schema is not None
     lists = {key: getattr(options, key) or [] for key in ("columns", "drop", "numeric", "categories")}
-    known = there
+    listed_columns = present
     if given is not None:
-        known = [column for column in (given.columns if declared else there) if column in given.columns]
+        listed_columns = [
+            column for column in (given.columns if declared else present) if column in given.columns
+        ]
     left_out = {*lists["drop"], *([unit] if unit else [])}
     chosen = {*lists["numeric"], *lists["categories"], *(given.columns if given and declared else ())}
-    row_names = {column for column in there if has_row_names(private, column)} - chosen
+    row_names = {column for column in present if has_row_names(private, column)} - chosen
     if options.columns:
-        left_out |= {*known, *there, *private.unread} - {*options.columns}
+        left_out |= {*listed_columns, *present, *private.unread} - {*options.columns}
     if not declared and public is not None:
-        absent = [column for column in there if column not in {*public.columns, *left_out, *row_names}]
+        absent = [column for column in present if column not in {*public.columns, *left_out, *row_names}]
         if absent:
             accepted = f"the columns of {private.path}, or dataset.drop=[...] to do without"
             shown = ", ".join(map(repr, absent))
             raise DataError(f"{public.path}: no column {shown}; accepted: {accepted}")
-    more = {"columns": (target, unit), "drop": (target, unit, *there, *private.unread)}
+    allowed = {"columns": (target, unit), "drop": (target, unit, *present, *private.unread)}
     for key, names in lists.items():
-        if strange := [column for column in names if column not in {*known, *more.get(key, ())}]:
-            accepted = f"columns of {private.path}: {', '.join(there)}"
+        if strange := [column for column in names if column not in {*listed_columns, *allowed.get(key, ())}]:
+            accepted = f"columns of {private.path}: {', '.join(present)}"
             raise ConfigError(f"dataset.{key}", strange[0], accepted)
     if both := [column for column in lists["numeric"] if column in lists["categories"]]:
         raise ConfigError("dataset.categories", both[0], "columns that are not in dataset.numeric")
@@ -187,23 +189,23 @@ def _schema(
             accepted = f"numbers, texts, dates, true and false; {typed('drop', column)} does without"
             raise DataError(f"{private.path}: column {column!r} holds {kind}; accepted: {accepted}")
     columns = {}
-    for column in known:
+    for column in listed_columns:
         if column == target:
             continue
-        found = None if given is None else given.columns[column]
+        entry = None if given is None else given.columns[column]
         if column in left_out:
-            found = Column("ignored", why="left out")
+            entry = Column("ignored", why="left out")
         elif column in row_names:
-            found = Column("ignored", why=ROW_NAMES)
+            entry = Column("ignored", why=ROW_NAMES)
         elif column in lists["numeric"]:
-            found = replace(found if found and found.kind == "numeric" else Column(), missing=True)
+            entry = replace(entry if entry and entry.kind == "numeric" else Column(), missing=True)
         elif column in lists["categories"]:
-            found = found if found and found.kind == "category" else Column("category")
-        elif found is None:
-            found = kind_in_private(private, column, words)
-        elif not declared and public is not None and found.kind != "numeric" and not looks_like_unit(column):
+            entry = entry if entry and entry.kind == "category" else Column("category")
+        elif entry is None:
+            entry = kind_in_private(private, column, words)
+        elif not declared and public is not None and entry.kind != "numeric" and not looks_like_unit(column):
             refuse_doubtful(public, column, words)
-        columns[column] = replace(found, missing=True) if words and found.kind == "numeric" else found
+        columns[column] = replace(entry, missing=True) if words and entry.kind == "numeric" else entry
     return replace(given or Schema({}, "of each split's public share", target), columns=columns)
 
 
@@ -232,8 +234,8 @@ def _idle(
         name for name, column in schema.columns.items() if column.kind != "ignored" and name not in chosen
     ]
     part = replace(table, frame=table.frame[names], unread={})
-    found = infer(part, target=None, words=words, source="").columns
-    idle = {name: column.why for name, column in found.items() if column.kind == "ignored"}
+    inferred = infer(part, target=None, words=words, source="").columns
+    idle = {name: column.why for name, column in inferred.items() if column.kind == "ignored"}
     if idle:
         shown = listed([f"{name}: {why}" for name, why in idle.items()])
         yield (

@@ -57,9 +57,9 @@ def _imported(path: str) -> Any:
     module, _, name = path.rpartition(".")
     accepted = f"auto, {', '.join(NAMES)}, or the import path of a class with of(public, rng, directions)"
     try:
-        made = getattr(importlib.import_module(module), name)
+        map_class = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError("features.name", path, accepted) from error
-    if not callable(getattr(made, "of", None)):
+    if not callable(getattr(map_class, "of", None)):
         raise ConfigError("features.name", path, accepted)
-    return made
+    return map_class

@@ -97,14 +97,14 @@ class PublicColumns:
 
         An inner product of two rows is, in each column, the covariance of a random walk.
         """
-        found = [np.zeros((points.shape[0], 0))]
+        bases = [np.zeros((points.shape[0], 0))]
         if sum(map(len, self.scores)) > _MOST_SPLINES:
-            return found[0]
+            return bases[0]
         for j, scores in zip(self.numbers, self.scores, strict=True):
             ways = np.diff(scores)
             at, ways = scores[:-1][ways > 0], ways[ways > 0]
-            found.append(np.clip((points[:, [j]] - at) / ways, 0.0, 1.0) * np.sqrt(ways))
-        return np.hstack(found)
+            bases.append(np.clip((points[:, [j]] - at) / ways, 0.0, 1.0) * np.sqrt(ways))
+        return np.hstack(bases)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,10 +181,10 @@ def _factors(spreads: FloatArray) -> FloatArray:
         return np.ones(len(spreads))
     logs = np.log(np.maximum(spreads, least))
     like, unlike = _UNITS
-    alike = np.clip((unlike - logs.std()) / (unlike - like), 0.0, 1.0) if logs.std() > _SCALED else 0.0
-    factors = np.exp(alike * len(logs) / (len(logs) + _BY_RANK) * (logs - logs.max()))
-    found: FloatArray = factors / np.sqrt(np.mean(factors**2))
-    return found
+    share = np.clip((unlike - logs.std()) / (unlike - like), 0.0, 1.0) if logs.std() > _SCALED else 0.0
+    factors = np.exp(share * len(logs) / (len(logs) + _BY_RANK) * (logs - logs.max()))
+    scaled: FloatArray = factors / np.sqrt(np.mean(factors**2))
+    return scaled
 
 
 def _cuts(values: FloatArray, fewest: float) -> FloatArray:

@@ -125,10 +125,12 @@ class KernelFeatures:
         splines = row_squares(_centred(columns.splines(landmarks))).mean()
         smooth = _SMOOTH if bends else 0.0
         weight = _SPLINES * directions / MOST_DIRECTIONS / splines if bends and splines > 0 else 0.0
-        apart = squares[:, None] + squares - 2 * stable_product(landmarks, landmarks)
+        squared_distances = squares[:, None] + squares - 2 * stable_product(landmarks, landmarks)
         bins = PublicBins.of(public, columns.kept[columns.numbers], fewest)
         none = np.zeros((len(squares), 0)), np.zeros(0)
-        features = cls(columns, landmarks, _median_distance(apart), size, smooth, weight, *none, bins)
+        features = cls(
+            columns, landmarks, _median_distance(squared_distances), size, smooth, weight, *none, bins
+        )
         kernel_of_landmarks = features._kernel(landmarks, features._fixed())
         kernel = _centred(_centred(kernel_of_landmarks).T)
         values, vectors = np.linalg.eigh(kernel)
@@ -259,9 +261,9 @@ def enough_points(points: Any, rng: np.random.Generator, few: int = FEW) -> Any:
     m, d = points.shape
     if not 1 < m < max(FEW, few if few <= SHUFFLED else 0):
         return points
-    known = dense(points)
-    more = np.vstack([known, known[rng.integers(0, m, (SHUFFLED - m, d)), np.arange(d)]])
-    return sp.csr_matrix(more) if sp.issparse(points) else more
+    dense_points = dense(points)
+    shuffled = np.vstack([dense_points, dense_points[rng.integers(0, m, (SHUFFLED - m, d)), np.arange(d)]])
+    return sp.csr_matrix(shuffled) if sp.issparse(points) else shuffled
 
 
 def _median_distance(apart: FloatArray) -> float:

@@ -106,5 +106,5 @@ def to_integers(A: Any) -> tuple[Any, FloatArray]:
 
 
 def _rounded_product(entries: FloatArray, factors: FloatArray) -> FloatArray:
-    found = entries * factors
-    return np.rint(found, out=found)
+    products = entries * factors
+    return np.rint(products, out=products)

@@ -63,8 +63,12 @@ def limit_to(learner: Any, codes: Mapping[int, int], n_classes: int) -> Any:
         if last in _OF_TWO or isinstance(value, str):
             return value
         if isinstance(value, Mapping):
-            kept = {code: one for code, one in value.items() if code in codes or code not in range(n_classes)}
-            return {codes.get(code, code): one for code, one in kept.items()}
+            kept = {
+                code: class_value
+                for code, class_value in value.items()
+                if code in codes or code not in range(n_classes)
+            }
+            return {codes.get(code, code): class_value for code, class_value in kept.items()}
         if last in _ONE_CLASS:
             return value if value is None else codes.get(value, -1)
         if not isinstance(value, Sequence | np.ndarray) or len(value) != n_classes:
@@ -104,13 +108,13 @@ def _changed(name: str, value: Any, change: _Change) -> Any:
     last = _last(name)
     if last in _GRIDS and isinstance(value, Mapping):
         return {
-            key: [_changed(key, one, change) for one in values] if isinstance(values, Sequence) else values
+            key: [_changed(key, item, change) for item in values] if isinstance(values, Sequence) else values
             for key, values in value.items()
         }
     if last in _GRIDS and isinstance(value, Sequence):
-        return [_changed(name, one, change) for one in value]
+        return [_changed(name, item, change) for item in value]
     if last == "base_params" and isinstance(value, Mapping):
-        return {key: _changed(key, one, change) for key, one in value.items()}
+        return {key: _changed(key, item, change) for key, item in value.items()}
     return change(name, value) if last in _NAMES else value
 
 

@@ -106,8 +106,8 @@ def _dense(X: Any, name: str) -> Any:
     if not hasattr(X, "toarray"):
         return X
     needed = megabytes(*X.shape)
-    there = 1e-6 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > there / 2:
+    memory = 1e-6 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > memory / 2:
         raise ValueError(
             f"{name} takes no sparse records, and {X.shape[0]:,} x {X.shape[1]:,} dense numbers are"
             f" {needed:,.0f} MB: more than half of this machine's memory"

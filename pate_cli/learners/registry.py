@@ -81,25 +81,25 @@ def make_learner(
     built_in = isinstance(estimator, str) and estimator in _PATHS
     cls = _imported(_PATHS[estimator] if built_in else estimator, name_key, accepted)
     defaults = _defaults(estimator, params, n_classes) if built_in else {}
-    known = _parameters(cls)
-    others = [name for name in _with_bases(cls, known) if name != "random_state"]
+    own_names = _parameters(cls)
+    others = [name for name in _with_bases(cls, own_names) if name != "random_state"]
     for name in params:
         if name == "random_state":
             raise ConfigError(f"{params_key}.{name}", params[name], "nothing: it comes from seed, set that")
         near = get_close_matches(name, others, 1, _NEAR if _passes_on(cls) else _FAR)
         if name not in others and (near or not _passes_on(cls)):
-            there = f"parameters {', '.join(others)}"
-            accepted = f"{near[0]} (there are: {there})" if near else there
+            parameters = f"parameters {', '.join(others)}"
+            accepted = f"{near[0]} (there are: {parameters})" if near else parameters
             raise ConfigError(f"{params_key}.{name}", params[name], accepted)
-    if seed is not None and "random_state" in known:
+    if seed is not None and "random_state" in own_names:
         defaults["random_state"] = seed
     try:
         with contained():
             learner = cls(**{**defaults, **params})
         fits = is_classifier(learner)
     except Exception as error:  # a required argument, a meta-estimator without its estimator, ...
-        made = f"a classifier that can be made from {params_key} alone ({error})"
-        raise ConfigError(name_key, estimator, made) from error
+        makeable = f"a classifier that can be made from {params_key} alone ({error})"
+        raise ConfigError(name_key, estimator, makeable) from error
     if not fits:
         raise ConfigError(name_key, estimator, accepted)
     return given_dense(learner)
@@ -110,10 +110,10 @@ def passed_on(estimator: Any, params: Mapping[str, Any], params_key: str) -> tup
     if not isinstance(estimator, str) or "." not in estimator:
         return ()
     cls = _imported(estimator, params_key, "")
-    there = _with_bases(cls, _parameters(cls))
-    others = [name for name in params if name not in there]
+    named = _with_bases(cls, _parameters(cls))
+    others = [name for name in params if name not in named]
     unknown = f"{cls.__name__} names no such parameter, and takes it unchecked"
-    return tuple(f"{params_key}.{name}: {unknown}{did_you_mean(name, there)}" for name in others)
+    return tuple(f"{params_key}.{name}: {unknown}{did_you_mean(name, named)}" for name in others)
 
 
 def is_linear(learner: Any) -> bool:
@@ -165,7 +165,7 @@ def dense_remarks(config: Any, counts: Mapping[str, Any], n_teachers: int) -> tu
     """
     from pate_cli.learners.dense import DenseInput, megabytes
 
-    found, d = [], counts["n_features"]
+    remarks, d = [], counts["n_features"]
     for key, n in (("teacher", counts["n_private"] // n_teachers), ("student", counts["n_public"])):
         asked = getattr(config, key)
         try:
@@ -175,8 +175,8 @@ def dense_remarks(config: Any, counts: Mapping[str, Any], n_teachers: int) -> tu
         if isinstance(learner, DenseInput):
             copied = f"{n:,} x {d:,} numbers, {megabytes(n, d):,.1f} MB"
             name = type(learner.estimator).__name__
-            found.append(f"{key}: {name} takes no sparse records, so they are made dense: {copied}")
-    return tuple(found)
+            remarks.append(f"{key}: {name} takes no sparse records, so they are made dense: {copied}")
+    return tuple(remarks)
 
 
 def try_out(
@@ -220,9 +220,9 @@ def try_out(
             warnings.simplefilter("ignore")
             predicted = np.asarray(learner.fit(X, y).predict(X))
     except Exception as error:
-        found = re.match(r"The '(\w+)' parameter of \w+ must be (.+)\. Got .+ instead\.", str(error), re.S)
-        if found and found[1] in params:
-            raise ConfigError(f"{params_key}.{found[1]}", params[found[1]], found[2]) from error
+        match = re.match(r"The '(\w+)' parameter of \w+ must be (.+)\. Got .+ instead\.", str(error), re.S)
+        if match and match[1] in params:
+            raise ConfigError(f"{params_key}.{match[1]}", params[match[1]], match[2]) from error
         raise ConfigError(*where, f"a learner that can be fitted on {records} ({error})") from error
     if predicted.shape != y.shape or not np.isin(predicted, y).all():
         raise ConfigError(*where, f"a classifier whose predict gives a class for each of {records}")
@@ -249,13 +249,13 @@ def _imported(path: str, name_key: str, accepted: str) -> type:
         raise ConfigError(name_key, path, accepted)
     try:
         with contained():
-            found = getattr(importlib.import_module(module), name)
+            cls = getattr(importlib.import_module(module), name)
     except Exception as error:  # importing runs any code
         raise ConfigError(name_key, path, f"{accepted}; importing it failed ({error})") from error
     methods = ("fit", "predict", "get_params", "set_params")
-    if not isinstance(found, type) or not all(callable(getattr(found, name, None)) for name in methods):
+    if not isinstance(cls, type) or not all(callable(getattr(cls, name, None)) for name in methods):
         raise ConfigError(name_key, path, accepted)
-    return found
+    return cls
 
 
 def _passes_on(cls: type) -> bool:
@@ -274,8 +274,8 @@ def _parameters(cls: type) -> list[str]:
 
 def _with_bases(cls: type, names: Sequence[str]) -> list[str]:
     """Names of parameters, with those of the base classes that they may be passed on to."""
-    found = set(names)
+    all_names = set(names)
     for base in cls.__mro__[1:-1] if _passes_on(cls) else ():
         kinds = inspect.signature(base.__init__).parameters.values()  # type: ignore[misc]
-        found |= {p.name for p in kinds if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    return sorted(found - {"self"})
+        all_names |= {p.name for p in kinds if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    return sorted(all_names - {"self"})

@@ -139,12 +139,12 @@ class Evaluation:
         inside = [seen[(low < seen) & (seen <= high)] for low, high in pairwise(bounds)]
         middles = np.clip(np.array(bounds), edges[0] - 1, edges[-1] + 1)
         points = [
-            np.quantile(one, [0.1, 0.3, 0.5, 0.7, 0.9]).tolist()
-            if len(one)
+            np.quantile(part, [0.1, 0.3, 0.5, 0.7, 0.9]).tolist()
+            if len(part)
             else [float(middles[i : i + 2].mean())] * 5
-            for i, one in enumerate(inside)
+            for i, part in enumerate(inside)
         ]
-        table = noisy.tolist() if not self.exact else [int(one) for one in noisy]
+        table = noisy.tolist() if not self.exact else [int(count) for count in noisy]
         values = (self.n, C, self.sigma, self.threshold, edges.tolist(), points, table)
         return dict(zip(REPORT, values, strict=True))
 
@@ -283,7 +283,7 @@ class _Counts:
         if not measurable:
             return {"estimate": None, "low": 0.0, "high": 1.0, "told": False}
         h = 1e-4 * self.n
-        slope = np.array([(value(x + h * one) - value(x - h * one)) / (2 * h) for one in np.eye(size)])
+        slope = np.array([(value(x + h * e) - value(x - h * e)) / (2 * h) for e in np.eye(size)])
         shares = x.clip(0) / x.clip(0).sum()
         sampled = self.n * (float(shares @ slope**2) - float(shares @ slope) ** 2)
         noise = self.sigma**2 * float(((slope - slope.mean()) ** 2).sum())

@@ -169,7 +169,7 @@ class Tune(Mechanism):
 
         By composition or by a random number of trials, whichever leaves a labelling more.
         """
-        L, gdp, eps, delta = len(labellings), sum(one.gdp for one in labellings), self.eps, self.delta
+        L, gdp, eps, delta = len(labellings), sum(each.gdp for each in labellings), self.eps, self.delta
         if L <= 1 or math.isinf(eps):
             return 0.0, [(eps, delta)] * L
         trials, shared = 0.0, (0.0, 0.0)
@@ -188,7 +188,7 @@ class Tune(Mechanism):
             if gdp == L and (of_trials := selection.trials_mu(eps, delta, _TRIES * L)) > mu:
                 trials, mu = float(_TRIES * L), of_trials
             shared = gaussian.point_of(mu, delta)
-        return trials, [shared if one.gdp else (eps / L, delta / L) for one in labellings]
+        return trials, [shared if each.gdp else (eps / L, delta / L) for each in labellings]
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -230,7 +230,7 @@ class Tune(Mechanism):
         if self.trials:
             if not all(side.only("mu_squared") for side in spent.apart):
                 return UNPROVED
-            mu = math.sqrt(max(one.mu_squared for one in spent.apart))
+            mu = math.sqrt(max(each.mu_squared for each in spent.apart))
             return PrivacyLoss(selection.trials_eps(mu, self.trials, self.delta), self.delta, "the trials")
         *sides, choice = spent.apart
         if len(sides) != len(self.labellings) or not choice.only("mu_squared"):
@@ -311,7 +311,8 @@ class Tune(Mechanism):
     @property
     def n_teachers(self) -> int:
         """Teachers of the first labelling that has any."""
-        return next((one.calibrated.n_teachers for one in self.labellings if one.calibrated.n_teachers), 0)
+        counts = (labelling.calibrated.n_teachers for labelling in self.labellings)
+        return next(filter(None, counts), 0)
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
@@ -328,9 +329,9 @@ class Tune(Mechanism):
     def table(self) -> NumbersTable:
         """Show each candidate with the mechanism that labels for it, and that one's budget."""
         rows: list[tuple[Any, ...]] = [
-            (label, one.calibrated.name, f"{one.setting.eps:.4g}", f"{one.setting.delta:.3g}")
-            for one in self.labellings
-            for label, *_ in one.students
+            (label, each.calibrated.name, f"{each.setting.eps:.4g}", f"{each.setting.delta:.3g}")
+            for each in self.labellings
+            for label, *_ in each.students
         ]
         how = f"{self.trials:g} random labellings on average" if self.trials else "each labelling runs once"
         caption = f"Candidates with one mechanism and teacher share a labelling; {how}. {self._worth}."

@@ -84,10 +84,10 @@ class WholeMechanism:
         """Privacy loss of the whole run, at most."""
         if self.evaluation is None:
             return self._on_training
-        own, other = self._on_training, self.evaluation.guarantee
-        mu = None if own.mu is None or other.mu is None else max(own.mu, other.mu)
-        how = f"{own.how}; on the others one noisy table"
-        return PrivacyLoss(max(own.eps, other.eps), max(own.delta, other.delta), how, mu=mu)
+        training, other = self._on_training, self.evaluation.guarantee
+        mu = None if training.mu is None or other.mu is None else max(training.mu, other.mu)
+        how = f"{training.how}; on the others one noisy table"
+        return PrivacyLoss(max(training.eps, other.eps), max(training.delta, other.delta), how, mu=mu)
 
     @property
     def _on_training(self) -> PrivacyLoss:
@@ -131,8 +131,12 @@ class WholeMechanism:
     def describe(self) -> dict[str, Any]:
         """Public numbers, of the mechanism and of the marginals."""
         shown = self.plan.describe() | (self.evaluation.describe() if self.evaluation else {})
-        if (own := self.marginals) and math.isfinite(own.mu):
-            shown |= {"marginals_mu": own.mu, "marginals_sigma": own.sigma, "marginals_bins": own.n_bins}
+        if (marginals := self.marginals) and math.isfinite(marginals.mu):
+            shown |= {
+                "marginals_mu": marginals.mu,
+                "marginals_sigma": marginals.sigma,
+                "marginals_bins": marginals.n_bins,
+            }
         return shown
 
 
@@ -166,18 +170,20 @@ def _divided(
     eps, delta = setting.eps, setting.delta
     if points is None or not points.marginals:
         return WholeMechanism(mechanism.with_exact_noise() if exact else mechanism, eps, delta)
-    adds_mu, rest, mu = mechanism.adds_mu, (eps, delta), math.inf
+    adds_mu, left, mu = mechanism.adds_mu, (eps, delta), math.inf
     if math.isfinite(eps):
-        own = (share * eps, share * delta)
-        rest = (eps - own[0], delta - own[1])
+        of_marginals = (share * eps, share * delta)
+        left = (eps - of_marginals[0], delta - of_marginals[1])
         n_bins = sum(points.n_bins)
         if adds_mu:
             c = gaussian.rounding_of(n_bins) + spare(mechanism, setting, eps) if exact else 0.0
             both = gaussian.mu_of(eps - 2 * c, math.exp(-c) * delta) * _BELOW
-            mu, rest = math.sqrt(share) * both, gaussian.point_of(math.sqrt(1 - share) * both, delta)
+            mu, left = math.sqrt(share) * both, gaussian.point_of(math.sqrt(1 - share) * both, delta)
         else:
-            mu = (gaussian.vector_mu(*own, n_bins) if exact else gaussian.mu_of(*own)) * _BELOW
-    mechanism = calibrated(replace(setting, eps=rest[0], delta=rest[1]))
+            mu = (
+                gaussian.vector_mu(*of_marginals, n_bins) if exact else gaussian.mu_of(*of_marginals)
+            ) * _BELOW
+    mechanism = calibrated(replace(setting, eps=left[0], delta=left[1]))
     mechanism = mechanism.with_exact_noise() if exact else mechanism
     return WholeMechanism(mechanism, eps, delta, points.noise(mu, exact), share, adds_mu)
 

@@ -200,16 +200,16 @@ class AboveThreshold:
             stable = None if values is None else np.where(above.any(axis=1), values, np.zeros_like(values))
             return Decisions(above, reached, stable)
 
-        found = self._release(numbers, decide)
+        decisions = self._release(numbers, decide)
         if not len(numbers):
-            return found
-        above, reached = found.above, found.reached
+            return decisions
+        above, reached = decisions.above, decisions.reached
         self.asked += reached.sum(axis=0)
         self.below += (reached & ~above).sum(axis=0)
         last = len(numbers) - 1 - np.argmax(reached[::-1], axis=0)
         ended = ~above[last, np.arange(self.runs)] & self.calibration.redraw
         self.open = np.where(reached.any(axis=0), ~ended, self.open)
-        return found
+        return decisions
 
     def _decide(
         self, numbers: NDArray[Any], runs: NDArray[np.int64]

@@ -68,7 +68,9 @@ class Spent:
 
     def sparse_loss(self) -> tuple[float, float]:
         """(eps, delta) of all runs of the sparse vector technique, from the noise they had."""
-        losses = [one.calibration.proved(below) for one in self.sparse for below in one.below.tolist()]
+        losses = [
+            release.calibration.proved(below) for release in self.sparse for below in release.below.tolist()
+        ]
         return math.fsum(eps for eps, _ in losses), math.fsum(delta for _, delta in losses)
 
 

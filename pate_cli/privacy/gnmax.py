@@ -47,9 +47,9 @@ def rdp_of_bit(n_teachers: int, centre: float, sigma: float, order: float) -> Fl
     (K + 1,). `centre` and `sigma` are in votes, the order is above 1.
     """
     shift = (np.arange(n_teachers + 1) - centre) / sigma
-    one, zero = log_ndtr(shift), log_ndtr(-shift)
-    up = _divergence(one[:-1], zero[:-1], one[1:], zero[1:], order)
-    down = _divergence(one[1:], zero[1:], one[:-1], zero[:-1], order)
+    log_p, log_q = log_ndtr(shift), log_ndtr(-shift)
+    up = _divergence(log_p[:-1], log_q[:-1], log_p[1:], log_q[1:], order)
+    down = _divergence(log_p[1:], log_q[1:], log_p[:-1], log_q[:-1], order)
     between = np.maximum(up, down)  # of states s and s + 1
     rdp: Floats = np.maximum(np.append(between, 0.0), np.append(0.0, between))
     return rdp

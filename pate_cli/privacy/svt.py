@@ -92,8 +92,8 @@ def _redrawn(eps: float, delta: float, ell: int, cutoff: int, failure: float) ->
         return _best_share(at, failure)
 
     # shares of delta for the composition; the optimum is flat
-    found = [composed(fraction * delta) for fraction in (0.0, 0.3, 0.7, 0.9)]
-    return min(found, key=lambda c: c.margin(failure))
+    calibrations = [composed(fraction * delta) for fraction in (0.0, 0.3, 0.7, 0.9)]
+    return min(calibrations, key=lambda c: c.margin(failure))
 
 
 def _threshold(failure: float, threshold_scale: float, query_scale: float) -> float:
@@ -105,13 +105,13 @@ def _threshold(failure: float, threshold_scale: float, query_scale: float) -> fl
 
 def _best_share(at: Callable[[float], SvtCalibration], failure: float) -> SvtCalibration:
     """Best share of eps for the threshold noise."""
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda share: at(share).margin(failure),
         bounds=(0.01, 0.99),
         method="bounded",
         options={"xatol": 1e-4},
     )
-    return at(float(found.x))
+    return at(float(optimum.x))
 
 
 def discrete_calibration(calibration: SvtCalibration) -> SvtCalibration:
@@ -162,11 +162,11 @@ def above_threshold(rule: str, eps: float, delta: float, cutoff: int, threshold:
         return _best_share(lambda share: made(one / share, other / (1 - share), redraw=redraw), _SELDOM)
 
     safe = eps * (1 - 1e-15)  # as of `_kept`
-    found = [best(1 / safe, 2 * cutoff / safe, redraw=False)]
+    calibrations = [best(1 / safe, 2 * cutoff / safe, redraw=False)]
     if cutoff > 1:
         eps0 = eps0_of(eps, delta, cutoff)
-        found.append(best(1 / eps0, 2 / eps0, redraw=True))
-    return replace(min(found, key=lambda c: c.margin(_SELDOM)), threshold=threshold)
+        calibrations.append(best(1 / eps0, 2 / eps0, redraw=True))
+    return replace(min(calibrations, key=lambda c: c.margin(_SELDOM)), threshold=threshold)
 
 
 def _published_scale(rule: str, eps: float, delta: float, cutoff: int, slack: int = 2) -> float:

@@ -78,9 +78,9 @@ class ActiveLearner:
         start, block = 0, _BLOCK
         while start < len(stream):
             part = stream[start : start + block]
-            wanted = self._disagree(part)
-            if wanted.any():
-                place = int(np.argmax(wanted))
+            disagreed = self._disagree(part)
+            if disagreed.any():
+                place = int(np.argmax(disagreed))
                 self._seen += place + 1
                 return start + place
             self._seen += len(part)
@@ -104,8 +104,8 @@ class ActiveLearner:
         if not self._models or _REFIT * (len(self._asked) - self._n_fitted) >= self._n_fitted:
             self._fit()
         log = np.log(self._seen + 2 + np.arange(len(points)))
-        wanted: np.ndarray = self._cost(points) <= self._c0 * (np.sqrt(self._mistakes * log) + log)
-        return wanted
+        disagreed: np.ndarray = self._cost(points) <= self._c0 * (np.sqrt(self._mistakes * log) + log)
+        return disagreed
 
     @property
     def _n_fitted(self) -> int:
@@ -128,7 +128,7 @@ class ActiveLearner:
     def _cost(self, points: IntArray) -> FloatArray:
         """Least loss, in nats, that another label costs on each point; shape (B,)."""
         k, squares = self._k[: self._n_fitted, points], self._inner.squares[points]
-        scores, variances = map(np.array, zip(*(one.at(k, squares) for one in self._models), strict=True))
+        scores, variances = map(np.array, zip(*(model.at(k, squares) for model in self._models), strict=True))
         if len(scores) == 1:
             return np.asarray(scores[0] ** 2 / (2 * variances[0]))
         # the top class and another meet where the two half-spaces move towards each other

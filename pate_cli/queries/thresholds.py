@@ -106,17 +106,19 @@ class Disagreement:
         seen, until = 0, 1
         while seen < len(order) and len(asked) < budget and not oracle.exhausted:
             block = order[seen:until]
-            wanted = block[space.disagree(places[block])][: budget - len(asked)]
-            given = oracle.answer_all(wanted)
-            labels = np.array([answer.label for answer in given], dtype=np.int64)
+            disagreed = block[space.disagree(places[block])][: budget - len(asked)]
+            block_answers = oracle.answer_all(disagreed)
+            labels = np.array([answer.label for answer in block_answers], dtype=np.int64)
             answered = labels != UNANSWERED
-            space.learn(places[wanted[: len(given)]][answered], labels[answered])
-            asked += wanted[: len(given)].tolist()
-            answers += given
+            space.learn(places[disagreed[: len(block_answers)]][answered], labels[answered])
+            asked += disagreed[: len(block_answers)].tolist()
+            answers += block_answers
             stopped = len(asked) >= budget or oracle.exhausted
             seen += len(block)
             # the budget may be spent within a block, and Algorithm 4 stops there without an update
-            if seen == until and not (stopped and (not len(given) or wanted[len(given) - 1] != block[-1])):
+            if seen == until and not (
+                stopped and (not len(block_answers) or disagreed[len(block_answers) - 1] != block[-1])
+            ):
                 space.prune(self.slack(seen))
             until *= 2
         return collect(asked, answers), cuts.hypothesis(space.best)

@@ -103,8 +103,8 @@ def claim(directory: Path, result: Mapping[str, Any]) -> None:
         with (directory / RESULT).open("xb") as file:
             file.write(to_json(result))
     except OSError as error:
-        there = isinstance(error, FileExistsError)
-        why = "another release is, or was, written there" if there else error.strerror or error
+        exists = isinstance(error, FileExistsError)
+        why = "another release is, or was, written there" if exists else error.strerror or error
         raise ConfigError(
             "hydra.run.dir", str(directory), f"{accepted} ({why}; nothing is charged)"
         ) from None
@@ -181,7 +181,9 @@ def _certified(
             "schema": None
             if schema is None
             else {
-                name: dict(held.plain()) for name, held in schema.columns.items() if held.kind != "ignored"
+                name: dict(column.plain())
+                for name, column in schema.columns.items()
+                if column.kind != "ignored"
             },
             "n_features": sizes["n_features"],
             "classes": list(run.dataset.classes),

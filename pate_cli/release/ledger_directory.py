@@ -182,15 +182,17 @@ class LedgerDirectory:
 
     def _of(self, checksum: str) -> Ledger | None:
         """Ledger of a dataset, if any; every file is read, so that no damaged one is taken for missing."""
-        found = (one for one in self.ledgers() if one.fingerprint == _fingerprint(checksum, one.salt))
-        return next(found, None)
+        matching = (
+            ledger for ledger in self.ledgers() if ledger.fingerprint == _fingerprint(checksum, ledger.salt)
+        )
+        return next(matching, None)
 
     def _with_records(self, digests: Digests | None) -> Ledger | None:
         """Ledger of the same records, if any and known."""
-        known = [ledger for ledger in self.ledgers() if ledger.records]
-        if digests is None or not known:
+        with_digest = [ledger for ledger in self.ledgers() if ledger.records]
+        if digests is None or not with_digest:
             return None
-        here = zip(known, digests([ledger.salt for ledger in known]), strict=True)
+        here = zip(with_digest, digests([ledger.salt for ledger in with_digest]), strict=True)
         return next((ledger for ledger, digest in here if ledger.records == digest), None)
 
     def check(self) -> bool:

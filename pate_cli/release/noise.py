@@ -48,8 +48,8 @@ class ExactNoise:
         """
         drawn = np.empty(0)
         while len(drawn) < size:
-            more = _draw("laplace", scale, 2 * (size - len(drawn)) + 2)
-            drawn = np.concatenate([drawn, more[more >= 0]])
+            draws = _draw("laplace", scale, 2 * (size - len(drawn)) + 2)
+            drawn = np.concatenate([drawn, draws[draws >= 0]])
         return drawn[:size]
 
     def spawn(self, count: int) -> list[Noise]:

@@ -53,7 +53,7 @@ def verify(directory: Path, ledgers: LedgerDirectory) -> list[ReleaseCheck]:
     def ledger_of() -> Ledger:
         return ledgers.read(facts["ledger"]["fingerprint"])
 
-    own: dict[str, Callable[[], str]] = {
+    of_files: dict[str, Callable[[], str]] = {
         "files: as certified, none missing, none added": lambda: _files(names, certified, problems),
         f"{files.RESULT} says what is certified": lambda: _result(data, facts),
         f"{files.ANSWERS} has the queries and labels that are certified": lambda: (
@@ -75,31 +75,33 @@ def verify(directory: Path, ledgers: LedgerDirectory) -> list[ReleaseCheck]:
     }
     if not ledgers.check():
         unknown = [ReleaseCheck(title, None, f"no ledger in {ledgers.path}") for title in ledger]
-        return [*(_check(*each) for each in own.items()), *unknown]
-    return [_check(*each) for each in (own | ledger).items()]
+        return [*(_check(*each) for each in of_files.items()), *unknown]
+    return [_check(*each) for each in (of_files | ledger).items()]
 
 
 def charged_elsewhere(place: Path, ledgers: LedgerDirectory) -> list[Path]:
     """Folders of releases in a directory, those in it, and below `outputs`, whose charge is in no ledger."""
-    hashes = {code for one in ledgers.ledgers() for code in one.hashes}
-    found = {path for form in ("", "*/", "outputs/**/") for path in place.glob(form + files.CERTIFICATE)}
+    hashes = {code for ledger in ledgers.ledgers() for code in ledger.hashes}
+    certificates = {
+        path for form in ("", "*/", "outputs/**/") for path in place.glob(form + files.CERTIFICATE)
+    }
     elsewhere = []
-    for path in sorted(found):
+    for path in sorted(certificates):
         try:
-            known = json.loads(_text(path))["ledger"]["hash"] in hashes
+            charged = json.loads(_text(path))["ledger"]["hash"] in hashes
         except Exception:  # of an earlier version of pate, or of another program
-            known = False
-        if not known:
+            charged = False
+        if not charged:
             elsewhere.append(path.parent)
     return elsewhere
 
 
 def _check(title: str, problem: Callable[[], str]) -> ReleaseCheck:
     try:
-        found = problem()
+        text = problem()
     except Exception as error:  # the files may hold anything
-        found = f"cannot be read ({shortened(' '.join(str(error).split()), 1000)})"
-    return ReleaseCheck(title, not found, found)
+        text = f"cannot be read ({shortened(' '.join(str(error).split()), 1000)})"
+    return ReleaseCheck(title, not text, text)
 
 
 _ACCEPTED = "accepted: the folder of a release"
@@ -132,8 +134,8 @@ def _certificate(directory: Path, names: set[str]) -> tuple[bytes, dict[str, Any
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise DataError(f"{path}: damaged; {_ACCEPTED}") from None
     if version not in (accepted := (2, files.CERTIFICATE_VERSION)):
-        made = f"a certificate of version {shortened(repr(version))}"
-        raise DataError(f"{path}: {made}; accepted: {', '.join(map(str, accepted))}")
+        unknown = f"a certificate of version {shortened(repr(version))}"
+        raise DataError(f"{path}: {unknown}; accepted: {', '.join(map(str, accepted))}")
     return content, facts, certified
 
 
@@ -166,11 +168,11 @@ def _contents(
 
 
 def _files(names: set[str], certified: Mapping[str, Any], problems: Mapping[str, str]) -> str:
-    there, stated = names - {files.CERTIFICATE}, set(certified)
-    foreign = (there - stated) | (stated - _ALL)
-    found = [f"{name} is missing" for name in sorted(stated - there)]
-    found += [f"{name} is not of the release" for name in sorted(foreign)]
-    return "; ".join(found + [f"{name} {problem}" for name, problem in problems.items()])
+    present, stated = names - {files.CERTIFICATE}, set(certified)
+    foreign = (present - stated) | (stated - _ALL)
+    messages = [f"{name} is missing" for name in sorted(stated - present)]
+    messages += [f"{name} is not of the release" for name in sorted(foreign)]
+    return "; ".join(messages + [f"{name} {problem}" for name, problem in problems.items()])
 
 
 def _another(found: Mapping[str, Any], certified: Mapping[str, Any]) -> str:
@@ -187,17 +189,18 @@ def _result(data: Mapping[str, bytes], facts: Mapping[str, Any]) -> str:
     certified |= {name: facts["guarantee"][name] for name in ("eps", "delta", "how")}
     certified |= {"dataset": facts["data"]["dataset"], "release_id": facts["release"]}
     certified |= {name: facts.get(name) for name in ("chosen", "evaluation")}
-    own = {"chosen": result["plan"].get("chosen"), "evaluation": result.get("evaluation")}
-    other = _another({**result, **own}, certified)
+    nested = {"chosen": result["plan"].get("chosen"), "evaluation": result.get("evaluation")}
+    other = _another({**result, **nested}, certified)
     return other and f"it has another {other}"
 
 
 def _evaluation(facts: Mapping[str, Any]) -> str:
-    given = facts["evaluation"]
-    table = {name: given[name] for name in REPORT}
+    report = facts["evaluation"]
+    table = {name: report[name] for name in REPORT}
     again = stated(table, facts["data"]["classes"])
     flat = [
-        json.loads(json.dumps(one), parse_float=lambda text: round(float(text), 4)) for one in (given, again)
+        json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 4))
+        for values in (report, again)
     ]
     other = _another(*flat)
     return other and f"it has another {other}"
@@ -205,8 +208,8 @@ def _evaluation(facts: Mapping[str, Any]) -> str:
 
 def _student(directory: Path, data: Mapping[str, bytes], facts: Mapping[str, Any]) -> str:
     if files.STUDENT not in data:  # a release may have none, and says so
-        made = files.RESULT not in data or json.loads(data[files.RESULT])["status"] == "ok"
-        return "it was not read" if made else ""
+        expected = files.RESULT not in data or json.loads(data[files.RESULT])["status"] == "ok"
+        return "it was not read" if expected else ""
     same = read_student(data[files.STUDENT], directory / files.STUDENT).meta.get("certificate") == facts
     return "" if same else "it is the student of another certificate"
 

@@ -25,9 +25,9 @@ def log_odds(p: FloatArray) -> FloatArray:
 
 def probabilities(student: Any, X: Any, n_classes: int) -> FloatArray:
     """Probability of each class, shape (n, C): the student's, or of its scores, or 1 for its label."""
-    found = by_class(student, "predict_proba", X, n_classes)
-    if found is not None:
-        return found
+    own_probabilities = by_class(student, "predict_proba", X, n_classes)
+    if own_probabilities is not None:
+        return own_probabilities
     scores = by_class(student, "decision_function", X, n_classes)
     if scores is None:
         return np.eye(n_classes)[np.asarray(student.predict(X)).astype(np.int64)]
@@ -78,12 +78,12 @@ class CalibratedStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             second = expit(self.slope * log_odds(p[:, 1]) + self.intercept)
             return np.column_stack([1 - second, second])
         top, rows = p.argmax(axis=1), np.arange(len(p))
-        rest = p.copy()
-        rest[rows, top] = 0.0
-        rest /= np.maximum(rest.sum(axis=1, keepdims=True), 1e-300)
+        shares = p.copy()
+        shares[rows, top] = 0.0
+        shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
         first = expit(self.slope * log_odds(p[rows, top]) + self.intercept)
-        runner_up = rest.max(axis=1)
+        runner_up = shares.max(axis=1)
         first = np.maximum(first, runner_up / (1 + runner_up) + 1e-12)
-        rest *= (1 - first)[:, None]
-        rest[rows, top] = first
-        return rest
+        shares *= (1 - first)[:, None]
+        shares[rows, top] = first
+        return shares

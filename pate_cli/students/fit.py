@@ -165,5 +165,5 @@ def make_student(estimator: str, params: Mapping[str, Any], *, seed: int | None,
         raise ConfigError("student.params.base", base, "a learner with sample weights, as logistic")
     if estimator == "soft_targets":
         return learner
-    given = {name: value for name, value in params.items() if not name.startswith("base")}
-    return Voting(learner, random_state=seed, **given)
+    voting_params = {name: value for name, value in params.items() if not name.startswith("base")}
+    return Voting(learner, random_state=seed, **voting_params)

@@ -147,8 +147,8 @@ def _most_likely(S: FloatArray, Z: FloatArray, left: float, spare: int, known: f
     best = (-np.inf, 1.0, 1.0)
     size = max(float(np.sqrt(np.mean(S**2))) if len(S) else 1.0, 1e-150)
     squares = np.sum(Z**2, axis=1)
-    for rest in _REST:
-        variance = known + rest**2 + _LEAST**2
+    for deviation in _REST:
+        variance = known + deviation**2 + _LEAST**2
         priors = (_PRIOR / size) ** 2
         total = priors[:, None] * S**2 + variance
         evidence = -0.5 * (squares / total + Z.shape[1] * np.log(total)).sum(axis=1)

@@ -32,26 +32,26 @@ def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[
     right = predicted == y
     n = np.bincount(y, minlength=len(classes))
     hits = np.bincount(y[right], minlength=len(classes))
-    there = np.flatnonzero(n)
-    found = {"balanced_accuracy": float(np.mean(hits[there] / n[there]))}
+    present = np.flatnonzero(n)
+    measures = {"balanced_accuracy": float(np.mean(hits[present] / n[present]))}
     probabilities = by_class(student, "predict_proba", X, len(classes))
     if probabilities is not None and np.isnan(probabilities).any():
         raise ValueError(f"predict_proba of {type(student).__name__} gives NaN")
     scores = probabilities if probabilities is not None else _scores(student, X, len(classes))
-    if scores is not None and len(there) > 1:
-        found["roc_auc"] = float(np.mean([_area(y == code, scores[:, code]) for code in there]))
+    if scores is not None and len(present) > 1:
+        measures["roc_auc"] = float(np.mean([_area(y == code, scores[:, code]) for code in present]))
     if probabilities is not None:
-        found["log_loss"] = float(-np.log(_shares(probabilities)[np.arange(len(y)), y]).mean())
+        measures["log_loss"] = float(-np.log(_shares(probabilities)[np.arange(len(y)), y]).mean())
         two = len(classes) == 2  # then of class 1, as it is in the literature; else of the class predicted
         sure, true = (probabilities[:, 1], y) if two else (probabilities.max(axis=1), right)
-        found["calibration_error"] = calibration_error(sure, true)
+        measures["calibration_error"] = calibration_error(sure, true)
         wrong = probabilities - np.eye(len(classes))[y]
-        found["brier"] = float(np.mean((wrong**2).sum(axis=1)) / (2 if two else 1))
-    found |= {f"recall.{classes[code]}": float(hits[code] / n[code]) for code in there.tolist()}
-    for code in there.tolist():
+        measures["brier"] = float(np.mean((wrong**2).sum(axis=1)) / (2 if two else 1))
+    measures |= {f"recall.{classes[code]}": float(hits[code] / n[code]) for code in present.tolist()}
+    for code in present.tolist():
         if claimed := np.count_nonzero(predicted == code):
-            found[f"precision.{classes[code]}"] = float(hits[code] / claimed)
-    return float(np.mean(right)), found
+            measures[f"precision.{classes[code]}"] = float(hits[code] / claimed)
+    return float(np.mean(right)), measures
 
 
 def _area(positive: NDArray[np.bool_], scores: FloatArray) -> float:

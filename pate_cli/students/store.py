@@ -174,14 +174,14 @@ def read_student(data: bytes, path: str | Path, *, trust: Sequence[str] = ()) ->
             content = skops.io.loads(data, trusted=[*WRITTEN, *trust])
         except Exception as error:
             raise DataError(f"{path}: cannot be read as a model written by pate ({error})") from error
-    found = _student(content, path)
+    saved = _student(content, path)
     try:
-        check_loaded(found.student, found.encoder)
+        check_loaded(saved.student, saved.encoder)
     except Exception as error:
         raise DataError(f"{path}: not a model written by pate: {error}") from error
     for text in dict.fromkeys(one_line(f"{path}: {warning.message}") for warning in warned):
         terminal.err().print(text, markup=False, soft_wrap=True)  # another version of scikit-learn, as a rule
-    return found
+    return saved
 
 
 def _student(content: Any, path: str | Path) -> SavedStudent:

@@ -144,6 +144,6 @@ def _check_sizes(archive: zipfile.ZipFile, size: int) -> None:
         unpacked += member.file_size
         if zipfile.is_zipfile(content):  # numpy's .npz, which is compressed
             with zipfile.ZipFile(content) as inner:
-                unpacked += sum(one.file_size for one in inner.infolist())
+                unpacked += sum(info.file_size for info in inner.infolist())
         if unpacked > _MOST_BYTES:
             raise ValueError(f"members that unpack to more than {_MOST_BYTES:,} bytes")

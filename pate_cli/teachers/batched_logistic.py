@@ -79,10 +79,10 @@ def fit_parts(
         return np.flatnonzero(wanted), np.zeros((0, X.shape[1] + 1))
     weights = np.full(len(y), float(learner.C)) if sample_weight is None else learner.C * sample_weight
     if dense:
-        found, converged = fit_dense(X, y, ends, weights, wanted, longest)
+        coefficients, converged = fit_dense(X, y, ends, weights, wanted, longest)
     else:
-        found, converged = fit_sparse(X, y, ends, weights, wanted, min(learner.tol, _SPARSE_TOLERANCE))
-    return np.flatnonzero(converged), found[converged]
+        coefficients, converged = fit_sparse(X, y, ends, weights, wanted, min(learner.tol, _SPARSE_TOLERANCE))
+    return np.flatnonzero(converged), coefficients[converged]
 
 
 def fit_dense(
@@ -103,12 +103,12 @@ def fit_dense(
         rows = slice(int(ends[first] - sizes[first]), int(ends[block][-1]))
         lengths = np.zeros(at_once, dtype=np.int64)
         lengths[: len(sizes[block])] = sizes[block]
-        there = np.arange(longest) < lengths[:, None]
+        is_record = np.arange(longest) < lengths[:, None]
         Z = np.zeros((at_once, longest, X.shape[1] + 1))
-        Z[there, :-1], Z[there, -1] = X[rows], 1.0
-        signs, weight = np.ones(there.shape), np.zeros(there.shape)
-        signs[there] = np.where(y[rows] == 1, 1.0, -1.0)
-        weight[there] = weights[rows]
+        Z[is_record, :-1], Z[is_record, -1] = X[rows], 1.0
+        signs, weight = np.ones(is_record.shape), np.zeros(is_record.shape)
+        signs[is_record] = np.where(y[rows] == 1, 1.0, -1.0)
+        weight[is_record] = weights[rows]
         unwanted = np.flatnonzero(~wanted[block])
         Z[unwanted], weight[unwanted] = 0.0, 0.0
         if in_span:
@@ -203,9 +203,9 @@ def _only(X: sp.csr_matrix, used: NDArray[np.bool_]) -> sp.csr_matrix:
     if used.all():
         return X
     lengths = np.diff(X.indptr)
-    given = np.repeat(used, lengths)
+    in_used = np.repeat(used, lengths)
     indptr = np.concatenate([[0], np.cumsum(np.where(used, lengths, 0))])
-    return sp.csr_matrix((X.data[given], X.indices[given], indptr), shape=X.shape)
+    return sp.csr_matrix((X.data[in_used], X.indices[in_used], indptr), shape=X.shape)
 
 
 class _Blocks:
@@ -218,17 +218,17 @@ class _Blocks:
         number = np.repeat(np.arange(len(starts)), self._sizes)  # of the part, for each row
         indptr = X.indptr + np.arange(n + 1)
         last = indptr[1:] - 1  # the intercept stands at the end of each row
-        given = np.ones(int(indptr[-1]), dtype=bool)
-        given[last] = False
-        position, data = np.empty(len(given), dtype=np.int64), np.ones(len(given))
-        position[given] = X.indices + np.repeat(number * width, np.diff(X.indptr))
+        is_entry = np.ones(int(indptr[-1]), dtype=bool)
+        is_entry[last] = False
+        position, data = np.empty(len(is_entry), dtype=np.int64), np.ones(len(is_entry))
+        position[is_entry] = X.indices + np.repeat(number * width, np.diff(X.indptr))
         position[last] = number * width + width - 1
-        data[given] = X.data
-        there = np.zeros(len(starts) * width, dtype=bool)
-        there[position] = True
-        self.columns = np.flatnonzero(there)
+        data[is_entry] = X.data
+        occupied = np.zeros(len(starts) * width, dtype=bool)
+        occupied[position] = True
+        self.columns = np.flatnonzero(occupied)
         """Place of each column of the matrix in the parts' coefficients, one part after the other."""
-        rank = (np.cumsum(there) - 1).astype(np.int32)
+        rank = (np.cumsum(occupied) - 1).astype(np.int32)
         shape = (n, len(self.columns))
         self._A = sp.csr_matrix((data, rank[position], indptr.astype(np.int32)), shape=shape)
         self._At = self._A.T

@@ -103,26 +103,26 @@ class Teacher(_Private):
         """Class codes of private records, each by itself; its majority for one on which it fails."""
         if len(self.classes) == 1:
             return np.full(X.shape[0], self.classes[0])
-        found = predict_each(self.estimator, X, self.seed)
-        known = (found >= 0) & (found < len(self.classes))
-        return np.where(known, self.classes[np.where(known, found, 0)], self.majority)
+        codes = predict_each(self.estimator, X, self.seed)
+        in_range = (codes >= 0) & (codes < len(self.classes))
+        return np.where(in_range, self.classes[np.where(in_range, codes, 0)], self.majority)
 
     def probabilities(self, X: Any) -> FloatArray | None:
         """Probabilities of its classes, shape (m, c), in [0, 1]; None where it has none."""
         try:
             with isolated(self.seed):
-                found = np.asarray(self.estimator.predict_proba(X.copy()), dtype=np.float64)
+                p = np.asarray(self.estimator.predict_proba(X.copy()), dtype=np.float64)
         except Exception:
             return None
-        sound = found.shape == (X.shape[0], len(self.classes)) and not np.isnan(found).any()
-        return np.clip(found, 0.0, 1.0) if sound else None
+        sound = p.shape == (X.shape[0], len(self.classes)) and not np.isnan(p).any()
+        return np.clip(p, 0.0, 1.0) if sound else None
 
     def scores(self, X: Any) -> FloatArray:
         """Probability of class 1, of two classes, shape (m,); 0 or 1, its majority, where it has none."""
-        found = self.probabilities(X)
-        if found is None or len(self.classes) == 1:
+        p = self.probabilities(X)
+        if p is None or len(self.classes) == 1:
             return np.full(X.shape[0], float(self.majority == 1))
-        return found[:, 1]
+        return p[:, 1]
 
     def _predict(self, X: Any) -> IntArray:
         if len(self.classes) == 1:
@@ -131,10 +131,10 @@ class Teacher(_Private):
             model = self.estimator
             scores = in_order(X, model.coef_[0], float(np.broadcast_to(model.intercept_, 1)[0]))
             return np.asarray(self.classes[(scores > 0).astype(np.int64)])
-        found = np.asarray(self.estimator.predict(X.copy()))  # a copy: the next teacher gets the same points
-        if found.shape != (X.shape[0],) or not np.isin(found, np.arange(len(self.classes))).all():
+        codes = np.asarray(self.estimator.predict(X.copy()))  # a copy: the next teacher gets the same points
+        if codes.shape != (X.shape[0],) or not np.isin(codes, np.arange(len(self.classes))).all():
             raise ValueError("predict does not give a class that was learned for each point")
-        return np.asarray(self.classes[found.astype(np.int64)])
+        return np.asarray(self.classes[codes.astype(np.int64)])
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -181,8 +181,10 @@ class Ensemble(_Private):
     @property
     def fits(self) -> Failures:
         """Teachers that could not be fitted, of those that were tried."""
-        failed, made = len(self.problems), self.teachers
-        tried = len(made.numbers) + sum(len(one.classes) > 1 for one in made.alone.values()) + failed
+        failed, teachers = len(self.problems), self.teachers
+        tried = (
+            len(teachers.numbers) + sum(len(each.classes) > 1 for each in teachers.alone.values()) + failed
+        )
         return Failures(tried, failed, next(iter(self.problems), None), self.beyond)
 
     def votes(self, X: Any) -> Votes:
@@ -212,8 +214,8 @@ class Ensemble(_Private):
                 elif teacher.is_linear:
                     linear.setdefault(tuple(teacher.classes.tolist()), []).append(teacher.estimator)
                 else:
-                    found, error = (teacher.predict_each(X), None) if each else teacher.predict_or_fail(X)
-                    counts[rows, found] += 1
+                    labels, error = (teacher.predict_each(X), None) if each else teacher.predict_or_fail(X)
+                    counts[rows, labels] += 1
                     failures += (1, int(error is not None), error)
             for (lower, upper), models in linear.items():
                 weights = np.concatenate([model.coef_ for model in models])

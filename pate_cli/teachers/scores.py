@@ -36,14 +36,14 @@ def score_vectors(ensemble: Ensemble, points: Any, directions: FloatArray) -> It
             rows = slice(*np.searchsorted(together.numbers, [numbers.start, numbers.stop]))
             coefficients = np.zeros((_AT_ONCE, len(slopes)))
             coefficients[together.numbers[rows] - first] = together.coefficients[rows, :-1]
-            found = np.asarray(_over_peak(coefficients) @ slopes)
+            vectors = np.asarray(_over_peak(coefficients) @ slopes)
             for k in numbers:
                 if k not in together.alone:
                     continue
                 scores = _scores(together.alone[k], points)
                 if scores is not None:
-                    found[k - first] = directions.T @ scores
-            yield found[: len(numbers)]
+                    vectors[k - first] = directions.T @ scores
+            yield vectors[: len(numbers)]
 
 
 def sum_of_unit_vectors(ensemble: Ensemble, points: Any, directions: FloatArray) -> FloatArray:
@@ -104,28 +104,28 @@ def _scores(teacher: Teacher, points: Any) -> FloatArray | None:
         with isolated(teacher.seed):
             points = points.copy()  # the next teacher gets the same points
             if hasattr(model, "decision_function"):
-                found = np.asarray(model.decision_function(points), dtype=np.float64)
+                raw = np.asarray(model.decision_function(points), dtype=np.float64)
             elif hasattr(model, "predict_proba"):
-                found = np.asarray(model.predict_proba(points), dtype=np.float64)[:, 1]
+                raw = np.asarray(model.predict_proba(points), dtype=np.float64)[:, 1]
             else:
-                found = np.asarray(model.predict(points), dtype=np.float64)
+                raw = np.asarray(model.predict(points), dtype=np.float64)
     except Exception:  # a teacher that cannot predict is a constant one
         return None
-    if found.shape != (points.shape[0],):
+    if raw.shape != (points.shape[0],):
         return None
-    scores: FloatArray = _over_peak(found[None])[0]
+    scores: FloatArray = _over_peak(raw[None])[0]
     scores -= scores[0].copy()  # exactly 0 where all are alike
     return scores
 
 
 def _shares(teacher: Teacher, points: Any, n_classes: int) -> FloatArray:
     """Probabilities of all classes, shape (m, C), not negative: those of a point add up to 1."""
-    found = teacher.probabilities(points)
-    given = None if found is None else _adding_up(found)
-    if given is None:
+    p = teacher.probabilities(points)
+    scaled = None if p is None else _adding_up(p)
+    if scaled is None:
         return np.asarray(np.eye(n_classes)[teacher.predict(points)])
     shares = np.zeros((points.shape[0], n_classes))
-    shares[:, teacher.classes] = given
+    shares[:, teacher.classes] = scaled
     return shares
 
 

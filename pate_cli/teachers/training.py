@@ -86,9 +86,11 @@ def train(
             done, sound = np.zeros(len(group), dtype=bool), _sound(X, weights, starts)
             beyond += int(np.count_nonzero(~sound))
             if together:
-                fitted, found = batched_logistic.fit_parts(learner, X, y, ends, weights, sound, longest)
+                fitted, group_coefficients = batched_logistic.fit_parts(
+                    learner, X, y, ends, weights, sound, longest
+                )
                 numbers.append(first + fitted)
-                coefficients.append(found)
+                coefficients.append(group_coefficients)
                 done[fitted] = True
             n_done = only.start + first + int(done.sum())
             observer(n_done, n_teachers)

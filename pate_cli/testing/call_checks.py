@@ -77,10 +77,10 @@ def numbers(form: Form) -> str:
 def asked(form: Form) -> str:
     """It takes no query, one query and, where it counts them, no more than it is made for."""
     try:
-        one = Run(replace(form, n_public=1))
-        output(one)
-        paid(one)
-        saw = f"one point: {one.out.answers.n_asked} asked"
+        single = Run(replace(form, n_public=1))
+        output(single)
+        paid(single)
+        saw = f"one point: {single.out.answers.n_asked} asked"
     except InputError as error:
         saw = f"one point: refused, {error}"
     plan, rng = form.plan(), np.random.default_rng(9)
@@ -174,8 +174,8 @@ def _usual() -> RunConfig:
 
 def audited(form: Form) -> str:
     """The audit at eps 1 measures no more than the claim; a false alarm has probability at most 1e-6."""
-    given = mechanisms.read(form.name, dict(form.options))
-    mechanism = MechanismConfig(form.name, given, form.name)
+    options = mechanisms.read(form.name, dict(form.options))
+    mechanism = MechanismConfig(form.name, options, form.name)
     config, none = replace(_usual(), mechanism=mechanism), {"records": None, "teachers": None, "runs": None}
     target = make_target(config, queries=QUERIES, classes=2, persons=False, seed=0, **none)
     attacks = [
@@ -222,9 +222,9 @@ def alike(form: Form) -> str:
 
     form = replace(form, kept=None)
     here = _numbers(form)
-    for there in Parallel(n_jobs=2)(delayed(_numbers)(form) for _ in range(2)):
-        same = all(map(np.array_equal, here, there, [True] * len(here)))
-        require(len(here) == len(there) and same, "other numbers in another process")
+    for numbers in Parallel(n_jobs=2)(delayed(_numbers)(form) for _ in range(2)):
+        same = all(map(np.array_equal, here, numbers, [True] * len(here)))
+        require(len(here) == len(numbers) and same, "other numbers in another process")
     return f"{sum(part.size for part in here):,} equal numbers"
 
 

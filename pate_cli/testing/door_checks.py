@@ -97,7 +97,9 @@ def replayed(run: Run) -> str:
     require(run.door.released, "nothing passed the door")
     rng = np.random.default_rng(SEED)
     out, door = run.again(run.form.records(other=True), rng=rng)
-    first, second = (pickle.dumps((one.model, one.answers, one.spent)) for one in (run.out, out))
+    first, second = (
+        pickle.dumps((outcome.model, outcome.answers, outcome.spent)) for outcome in (run.out, out)
+    )
     require(first == second, "what leaves depends on private records")
     require(not door.history, "fewer releases than recorded")
     same = rng.bit_generator.state == run.rng.bit_generator.state
@@ -149,8 +151,10 @@ def _without_relabelling(plan: Mechanism) -> Iterator[None]:
         return y
 
     def relabel_with_rest(hypotheses: Any, X: Any, rest: Any, *_: Any) -> Any:
-        told = (X.shape[0], len(rest[1]))
-        require(told == (sizes["n_relabelled"], N - sizes["n_relabelled"]), "not the records of the proof")
+        n_records = (X.shape[0], len(rest[1]))
+        require(
+            n_records == (sizes["n_relabelled"], N - sizes["n_relabelled"]), "not the records of the proof"
+        )
         return (np.asarray(X.todense() if sp.issparse(X) else X)[:, 0] > 0).astype(np.int64)
 
     replaced = mock.patch.multiple(relabelling, relabel=relabel, relabel_with_rest=relabel_with_rest)
@@ -161,18 +165,23 @@ def _without_relabelling(plan: Mechanism) -> Iterator[None]:
 def paid(run: Run) -> str:
     """The releases cost, by their scales, what the door counted, and in all what is promised."""
     spent, mu_squared, pure = run.door.spent, 0.0, 0.0
-    for one, _ in run.door.released:
-        if one.kind == "gaussian" and one.unit is None:
-            mu_squared += one.releases * _ratio(one) ** 2
-        elif one.kind == "gaussian":
-            unit = one.unit or 1.0
-            mu_squared += one.releases * vector_mu_squared(one.sensitivity / unit, one.scale / unit)
-        elif one.kind in ("laplace", "gamma"):
-            pure += one.releases * _ratio(one)
-        elif one.kind == "exponential":
-            pure += one.releases * one.scale
+    for release, _ in run.door.released:
+        if release.kind == "gaussian" and release.unit is None:
+            mu_squared += release.releases * _ratio(release) ** 2
+        elif release.kind == "gaussian":
+            unit = release.unit or 1.0
+            mu_squared += release.releases * vector_mu_squared(
+                release.sensitivity / unit, release.scale / unit
+            )
+        elif release.kind in ("laplace", "gamma"):
+            pure += release.releases * _ratio(release)
+        elif release.kind == "exponential":
+            pure += release.releases * release.scale
     accounts = [spent, *spent.apart]
-    counted = math.fsum(one.mu_squared for one in accounts), math.fsum(one.pure_eps for one in accounts)
+    counted = (
+        math.fsum(release.mu_squared for release in accounts),
+        math.fsum(release.pure_eps for release in accounts),
+    )
     same = all(math.isclose(*two, rel_tol=1e-12) for two in zip(counted, (mu_squared, pure), strict=True))
     require(same, "releases that are not counted")
     loss, promised, asked = run.plan.loss(spent), run.plan.guarantee, run.form.setting
@@ -199,20 +208,20 @@ def drawn(run: Run) -> str:
     used = []
     accounts = [run.door.spent, *run.door.spent.apart]
     sparse = [svt for account in accounts for svt in account.sparse]
-    for one, out in run.door.released:
-        step, size = one.unit or 1.0, one.value.size
-        if one.kind in ("gaussian", "laplace"):
-            stated[one.kind, one.scale / step] += size
-        elif one.kind == "gamma":  # a norm, and a direction
-            stated["exponential", one.scale] += size
+    for release, out in run.door.released:
+        step, size = release.unit or 1.0, release.value.size
+        if release.kind in ("gaussian", "laplace"):
+            stated[release.kind, release.scale / step] += size
+        elif release.kind == "gamma":  # a norm, and a direction
+            stated["exponential", release.scale] += size
             stated["gaussian", 1.0] += size
-        elif one.kind == "exponential":
+        elif release.kind == "exponential":
             stated["exponential", 1.0] += size
-        elif one.kind == "above threshold" and out.reached.any():
+        elif release.kind == "above threshold" and out.reached.any():
             (of_run,) = (svt.calibration for svt in sparse)
             stated[of_run.noise, of_run.query_scale] += size
-        if one.kind in ("gaussian", "laplace", "gamma") and one.unit is None:
-            used += ((out - one.value) / one.scale).ravel().tolist()
+        if release.kind in ("gaussian", "laplace", "gamma") and release.unit is None:
+            used += ((out - release.value) / release.scale).ravel().tolist()
     for svt in sparse:
         draws = 1 + int(svt.below[0]) * svt.calibration.redraw
         stated[svt.calibration.noise, svt.calibration.threshold_scale] += draws
@@ -229,15 +238,15 @@ def drawn(run: Run) -> str:
 def output(run: Run) -> str:
     """What leaves is well formed, and nothing private is shown or sent with it."""
     out, public, codes = run.out, run.form.public, range(run.form.n_classes)
-    answers, given = out.answers, out.answers.labels[out.answers.labels >= 0]
+    answers, released = out.answers, out.answers.labels[out.answers.labels >= 0]
     require(set(answers.labels.tolist()) <= {-1, *codes}, "a label that is no class")
     asked = answers.asked.tolist()
     require(len(set(asked)) == len(asked) == len(answers.labels), "a point asked twice, or labels for none")
     require(set(asked) <= set(range(public.n_points)), "a point that there is not")
     require(out.spent.eps <= run.plan.guarantee.eps * (1 + 1e-9), "more spent after the fact than promised")
     require(out.model is not None or answers.n_asked > 0, "neither answers nor a model")
-    if run.labels == "of one class" and len(given) and not run.form.changes:
-        require(np.mean(given == 0) > 0.6, "other labels than those of the only class there is")
+    if run.labels == "of one class" and len(released) and not run.form.changes:
+        require(np.mean(released == 0) > 0.6, "other labels than those of the only class there is")
     if out.model is not None:
         labels = out.model.predict(public.X)
         require(labels.shape == (public.n_points,) and set(labels.tolist()) <= set(codes), "no labels")

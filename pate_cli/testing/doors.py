@@ -67,7 +67,7 @@ class Replay(Door):
         now = (passing.kind, *passing[2:], passing.value.shape)
         require(now == (kind, *stated, value.shape), "another release than was recorded")
         if value.size:
-            apart = (np.asarray(passing.value, dtype=float) - value).reshape(passing.releases, -1)
-            apart = np.linalg.norm(apart, NORMS[passing.kind], axis=1)
-            self.moved.append((passing, float(apart.max()) / passing.sensitivity))
+            distances = (np.asarray(passing.value, dtype=float) - value).reshape(passing.releases, -1)
+            distances = np.linalg.norm(distances, NORMS[passing.kind], axis=1)
+            self.moved.append((passing, float(distances.max()) / passing.sensitivity))
         return out

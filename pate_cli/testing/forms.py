@@ -135,10 +135,13 @@ class Form:
             first = int(np.random.default_rng(_TEACHING).permutation(N)[0])
             changes.append((first, _USUAL[0]))
         y = records.y.copy()
-        one = 5 if records.units is None else records.units == 5
-        y[one] = (y[one] + 1) % self.n_classes
+        chosen = 5 if records.units is None else records.units == 5
+        y[chosen] = (y[chosen] + 1) % self.n_classes
         relabelled = PrivateRecords(records.X, y, records.units, features=self._map)
-        return [*(self._replaced(records, one, row, label) for one, (row, label) in changes), relabelled]
+        return [
+            *(self._replaced(records, chosen, row, label) for chosen, (row, label) in changes),
+            relabelled,
+        ]
 
     def _replaced(self, records: PrivateRecords, one: int, row: list[float], label: int) -> PrivateRecords:
         X, y, units = records.X.toarray() if self.sparse else records.X, records.y, records.units

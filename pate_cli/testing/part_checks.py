@@ -26,9 +26,9 @@ def refused(options: type, read: Callable[[dict[str, Any]], Any], prefix: str) -
         try:
             read({key: wrong})
         except InputError as error:
-            told = str(error)
-            named = told.startswith(f"{prefix}{key}: ") and "\n" not in told
-            require(named, f"refused, but not in one line that names {prefix}{key}: {told}")
+            message = str(error)
+            named = message.startswith(f"{prefix}{key}: ") and "\n" not in message
+            require(named, f"refused, but not in one line that names {prefix}{key}: {message}")
         else:
             raise CheckFailed(f"{prefix}{key}: {wrong!r} is taken")
     return f"{len(names) + 1} refused"
@@ -59,9 +59,9 @@ def dataset(load: Callable[[], Dataset]) -> str:
             _features(part.X, part.n_records, data.encoder)
             if part.y is not None:
                 _codes(part.y[part.y >= 0], int((part.y >= 0).sum()), C, name)
-    said = data.remarks
-    require(all(text and "\n" not in text for text in said), "a warning that is not one line")
-    require(set(data.public_remarks) <= set(said), "a warning of a release that an experiment has not")
+    warnings = data.remarks
+    require(all(text and "\n" not in text for text in warnings), "a warning that is not one line")
+    require(set(data.public_remarks) <= set(warnings), "a warning of a release that an experiment has not")
     return f"{n:,} records, {data.n_features} columns, {C} classes"
 
 
@@ -106,13 +106,13 @@ def splits(load: Callable[[], Dataset]) -> str:
     rng = np.random.default_rng(0)
     sizes = datasets.sizes_of(data)
     split = datasets.split(data, rng=rng)
-    found = split.private.n_units, split.public.n_points, len(split.test.y)
-    tested = sizes.n_test if data.units is None else found[2]  # of persons, all records
+    sizes_found = split.private.n_units, split.public.n_points, len(split.test.y)
+    tested = sizes.n_test if data.units is None else sizes_found[2]  # of persons, all records
     planned = sizes.n_private, sizes.n_public, tested
-    require(found == planned, f"parts of {found}, planned {planned}")
+    require(sizes_found == planned, f"parts of {sizes_found}, planned {planned}")
     X = split.public.X
     require(np.isfinite(X.data if sp.issparse(X) else X).all(), "public points that are not finite")
-    return f"{found[0]:,} private, {found[1]:,} public, {found[2]:,} test"
+    return f"{sizes_found[0]:,} private, {sizes_found[1]:,} public, {sizes_found[2]:,} test"
 
 
 # -- query strategies -------------------------------------------------------------------------

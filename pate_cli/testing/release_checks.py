@@ -149,27 +149,27 @@ class Release:
 
     def neighbours(self, people: People) -> Iterator[tuple[str, People]]:
         """Replace one record, or all of one person, in each role; and all that are private."""
-        streams, rest = pipeline.Streams.of(5, 0), []
+        streams, test = pipeline.Streams.of(5, 0), []
         public = [] if self.public_file else [PERSONS[i] for i in streams.split.permutation(N)[:M]]
         private = [PERSONS[i] for i in streams.split.permutation(N) if PERSONS[i] not in public]
         if not self.public_file:
-            private, rest = private[: int(0.8 * N)], private[int(0.8 * N) :]
+            private, test = private[: int(0.8 * N)], private[int(0.8 * N) :]
         if self.evaluated:
-            for at, one in enumerate(private[:3]):
+            for at, evaluated_person in enumerate(private[:3]):
                 yield (
                     "a record of the evaluation",
-                    people | {one: self._changed(people[one], _everything, 2 * at)},
+                    people | {evaluated_person: self._changed(people[evaluated_person], _everything, 2 * at)},
                 )
             private = private[N // 5 :]
-        held, *_, taught = streams.teachers.permutation(private)
+        held_out, *_, taught = streams.teachers.permutation(private)
         for what, change in ({"all": _everything} if self.brief else CHANGES).items():
             yield (
                 f"{what} of a record with a teacher",
                 people | {taught: self._changed(people[taught], change)},
             )
         for role, person, at in [
-            ("a record that tune holds out", held, 2),
-            *(("a test record", one, 4) for one in rest[:1]),
+            ("a record that tune holds out", held_out, 2),
+            *(("a test record", evaluated_person, 4) for evaluated_person in test[:1]),
         ]:
             yield role, people | {person: self._changed(people[person], _everything, at)}
         others = {
@@ -234,12 +234,12 @@ def unmoved(release: Release) -> str:
             doors.append(Replay(noise, None, list(doors[0].released)))
             return doors[-1]
 
-        told, n_files = release.of(others, replay), n_files + 1
-        require(first.files.keys() == told.files.keys(), f"{kind}: other files")
-        differing = [file for file in first.files if first.files[file] != told.files[file]]
+        after, n_files = release.of(others, replay), n_files + 1
+        require(first.files.keys() == after.files.keys(), f"{kind}: other files")
+        differing = [file for file in first.files if first.files[file] != after.files[file]]
         require(not differing, f"{kind}: {differing} differ")
-        for name, one, other in zip(Told._fields, first, told, strict=True):
-            require(one == other, f"{kind}: {name} differs: {other}")
+        for name, before, other in zip(Told._fields, first, after, strict=True):
+            require(before == other, f"{kind}: {name} differs: {other}")
         require(not doors[-1].history, f"{kind}: fewer releases")
         if kind != ALL:
             worst = max(worst, moved := max((by for _, by in doors[-1].moved), default=0.0))
@@ -263,7 +263,7 @@ def unforeseen(_: Any = None) -> str:
         entropy: list[Any] = [pipeline.Streams.fresh().noise.entropy for _ in range(64)]
     require(len(set(entropy)) == 64, "two releases of one moment draw the same")
     # each of 128 bits is on in some and off in others: a false alarm in 1.4e-17
-    bits = [f"{one:0128b}"[-128:] for one in entropy]
+    bits = [f"{number:0128b}"[-128:] for number in entropy]
     require(all({"0", "1"} == set(column) for column in zip(*bits, strict=True)), "bits that never change")
     return "64 streams of 128 bits, all other"
 
@@ -299,7 +299,7 @@ def _write(name: str, rows: Iterable[Row], *, labels: bool = True) -> None:
 
 def _told(directory: Path) -> dict[str, bytes]:
     """Every byte of a release's files but what names the release and its ledger, and when it was charged."""
-    told = {}
+    content = {}
     for path in directory.rglob("*"):
         if path.is_file():
             data = path.read_bytes()
@@ -309,5 +309,5 @@ def _told(directory: Path) -> dict[str, bytes]:
                         name.encode() + archive.read(name) for name in sorted(archive.namelist())
                     )
             hidden = rb"\b[0-9a-f]{16,64}\b|Ledger [0-9a-f]{12}\b|20\d\d-\d\d-\d\dT[0-9:+]+"
-            told[str(path.relative_to(directory))] = re.sub(hidden, b"", data)
-    return told
+            content[str(path.relative_to(directory))] = re.sub(hidden, b"", data)
+    return content

@@ -67,8 +67,8 @@ class HypothesisClass(ABC):
 
     def erm(self, X: Any, y: IntArray, sample_weight: FloatArray | None = None) -> Any:
         """Fitted classifier with the least weight of mistakes on (X, y), exactly; the first of several."""
-        found = self.dichotomies(X)
-        return found.hypothesis(int(np.argmin(found.mistakes(X, y, sample_weight))))
+        dichotomies = self.dichotomies(X)
+        return dichotomies.hypothesis(int(np.argmin(dichotomies.mistakes(X, y, sample_weight))))
 
 
 class BinaryClassifier(Classifier):

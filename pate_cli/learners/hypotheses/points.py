@@ -76,12 +76,12 @@ class _PointDichotomies(Dichotomies):
 
     def _gains(self, X: Any, gain: FloatArray) -> tuple[FloatArray, float]:
         """Gain of each point on other records, and the largest of a record outside the sample."""
-        known = len(self._distinct)
+        n_points = len(self._distinct)
         _, number = np.unique(np.vstack([self._distinct, dense(X)]), axis=0, return_inverse=True)
         number = number.ravel()
-        sums = np.bincount(number[known:], weights=gain, minlength=number.max(initial=-1) + 1)
-        outside = np.delete(sums, number[:known])
-        return np.append(0.0, sums[number[:known]]), float(outside.max(initial=0.0))
+        sums = np.bincount(number[n_points:], weights=gain, minlength=number.max(initial=-1) + 1)
+        outside = np.delete(sums, number[:n_points])
+        return np.append(0.0, sums[number[:n_points]]), float(outside.max(initial=0.0))
 
 
 class PointClassifier(BinaryClassifier):

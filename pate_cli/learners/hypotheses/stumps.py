@@ -161,12 +161,12 @@ class _StumpDichotomies(Dichotomies):
         ones = np.concatenate([up, n - up])
         order = np.argsort(ones, kind="stable")
         first = np.arange(len(ones))
-        for alike in np.split(order, np.flatnonzero(np.diff(ones[order])) + 1):
-            blocks = np.array_split(alike, 1 + len(alike) * n // _CELLS)
+        for candidates in np.split(order, np.flatnonzero(np.diff(ones[order])) + 1):
+            blocks = np.array_split(candidates, 1 + len(candidates) * n // _CELLS)
             bits = np.concatenate([np.packbits(self._ones(block), axis=1) for block in blocks])
             rows = bits.view(f"V{bits.shape[1]}").ravel()  # np.unique(axis=0) is quadratic in the width
             _, start, number = np.unique(rows, return_index=True, return_inverse=True)
-            first[alike] = alike[start[number]]
+            first[candidates] = candidates[start[number]]
         return first
 
     def _ones(self, labelings: IntArray) -> Any:
@@ -187,26 +187,26 @@ class _StumpDichotomies(Dichotomies):
         """O(d n log k)."""
         gain, ones = signed(y, sample_weight), weight_of_ones(y, sample_weight)
         total = float(gain.sum())
-        found = np.empty(len(self))
+        counts = np.empty(len(self))
         X = X if isinstance(X, np.ndarray) else X.tocsc()
         for feature in np.unique(self._feature).tolist():
             mine = np.flatnonzero(self._feature == feature)
             mine = mine[np.argsort(self._threshold[mine], kind="stable")]
             up = gain_above(column(X, feature), gain, self._threshold[mine])
-            found[mine] = ones - np.where(self._above[mine] == 1, up, total - up)
-        return found
+            counts[mine] = ones - np.where(self._above[mine] == 1, up, total - up)
+        return counts
 
     def least_mistakes(self, X: Any, y: IntArray) -> FloatArray:
         """O(d n log n): every stump is in one gap of one column."""
-        found = np.full(len(self), np.inf)
+        least = np.full(len(self), np.inf)
         gaps = self._gaps
         X = X if isinstance(X, np.ndarray) else X.tocsc()
         for feature in range(gaps.n_features):
             up, down = cut_mistakes(column(X, feature), y, gaps.column_values(feature))
             here = slice(int(gaps.start[feature]), int(gaps.start[feature + 1]))
-            np.minimum.at(found, self._number[: len(gaps)][here], up)
-            np.minimum.at(found, self._number[len(gaps) :][here], down)
-        return found
+            np.minimum.at(least, self._number[: len(gaps)][here], up)
+            np.minimum.at(least, self._number[len(gaps) :][here], down)
+        return least
 
     def nearest(self, cost: FloatArray, weight: float) -> FloatArray:
         """Pair by pair of columns, O(number of cuts squared); see `MOST_CUTS`, `MOST_POINTS`."""
@@ -214,11 +214,13 @@ class _StumpDichotomies(Dichotomies):
         ranks = [np.searchsorted(gaps.column_values(j), column(self._X, j)) for j in range(gaps.n_features)]
         cost_up, cost_down = cost[self._number[: len(gaps)]], cost[self._number[len(gaps) :]]
         best_up, best_down = np.full(len(gaps), np.inf), np.full(len(gaps), np.inf)
-        for j, own in enumerate(ranks):
+        for j, ranks_j in enumerate(ranks):
             mine = slice(int(gaps.start[j]), int(gaps.start[j + 1]))
             for k, other in enumerate(ranks):
                 theirs = slice(int(gaps.start[k]), int(gaps.start[k + 1]))
-                differ = weight * _differences(own, other, mine.stop - mine.start, theirs.stop - theirs.start)
+                differ = weight * _differences(
+                    ranks_j, other, mine.stop - mine.start, theirs.stop - theirs.start
+                )
                 same_up = np.minimum(
                     (differ + cost_up[theirs]).min(axis=1),
                     (weight * n - differ + cost_down[theirs]).min(axis=1),

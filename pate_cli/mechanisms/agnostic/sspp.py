@@ -91,12 +91,12 @@ class SsppPlan(Mechanism):
         """
         tiny = SsppPlan(self.eps, CLASSES["thresholds"], 20)
         candidates = tiny.candidates(PublicPoints(np.arange(20.0)[:, None]))
-        zero, one = (PrivateRecords(np.array([[19.0]]), np.array([label])) for label in (0, 1))
+        first, second = (PrivateRecords(np.array([[19.0]]), np.array([label])) for label in (0, 1))
 
         def chosen(private: PrivateRecords, door: Door, rng: np.random.Generator, runs: int) -> Any:
             return tiny.chosen(candidates, private, door, runs) == 20
 
-        return [SampledAttack.on("odd one out", (zero, one), chosen)]
+        return [SampledAttack.on("odd one out", (first, second), chosen)]
 
 
 def calibrate(options: Options, setting: Setting) -> SsppPlan:

@@ -284,6 +284,6 @@ class PersonSums(Mechanism):
         crowd = np.concatenate([-1 + 1e-3 * np.arange(3), 1 - 1e-3 * np.arange(6)])[: self.n - 1]
         attacks.append(("a record that moves the median distance", ([(-1.01, 1)], [(1.01, 1)]), crowd))
         return [
-            SampledAttack.on(name, (records(one, crowd), records(other, crowd)), self.outputs, runs)
-            for name, (one, other), crowd in attacks
+            SampledAttack.on(name, (records(first, crowd), records(other, crowd)), self.outputs, runs)
+            for name, (first, other), crowd in attacks
         ]

@@ -152,8 +152,8 @@ class OutputPlan(Mechanism):
             return self.weights(Z, np.ones(len(Z), dtype=np.int64), door, runs)
 
         return [
-            SampledAttack.on(name, (np.array([one, *many]), np.array([other, *many])), outputs)
-            for name, one, other, many in pairs
+            SampledAttack.on(name, (np.array([first, *many]), np.array([other, *many])), outputs)
+            for name, first, other, many in pairs
         ]
 
     def _pull(self) -> list[list[float]]:

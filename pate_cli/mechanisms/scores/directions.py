@@ -124,7 +124,7 @@ class PublicSide(NamedTuple):
             means[:, None] * _FINER, noise * _FINER, self.weights, variances, chance * _FINER**2
         )
         restored = coefficients / self.response.attenuation[:, None]
-        return [np.vstack([one, np.zeros(1)]) for one in (restored, coefficients - restored)]
+        return [np.vstack([each, np.zeros(1)]) for each in (restored, coefficients - restored)]
 
 
 def _with_constant(public: PublicPoints, rng: np.random.Generator) -> Any:
