@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import functools
 import hashlib
+import itertools
 import re
 import sys
 from collections import Counter
@@ -34,12 +35,9 @@ _TOKEN = re.compile(rf"(BTT18(?:,? long)?|NB20|LZCW21|LWY25)|({'|'.join(KINDS)})
 
 HEAD = """# The numbered statements, and where they are
 
-Each is a row of [constructions.md](constructions.md), *theory* (`pate plan --theory` evaluates it for a
-problem of yours), or a recipe of `pate reproduce`, with the verdicts of its claims that name the statement,
-or of all its claims where none does ([verdicts.csv](verdicts.csv)). *Below* and *above*: our number
-beside the printed one. *Not run*: recipe or study was edited since its last complete run. LZCW21's lemmas on
-learning in general (35 to 39) and on privacy (40 to 52) are used and not listed. After `pate reproduce all`,
-`python tests/docs/numbered.py outputs/reproduce` writes this page; a test compares.
+Where each numbered statement of the papers is: the row of [constructions.md](constructions.md) that implements it, *theory* where `pate plan --theory` evaluates
+it for a problem of yours, and the recipes of `pate reproduce` that measure it, with the [verdicts](reproduce.md#verdicts) of their claims that name the statement, or of all
+their claims on the paper where none does. Steps of proofs are not listed, nor LZCW21's lemmas on learning in general (35 to 39) and on privacy (40 to 52).
 
 <!-- tested: tests/docs/test_statements_page.py -->
 | statement | where, with verdicts |
@@ -132,7 +130,7 @@ def take(directory: Path) -> None:
 
 
 def told(statement: str, names: list[str], verdicts: dict[str, list[tuple[str, str]]]) -> list[str]:
-    """Recipes of a statement, each with its verdicts."""
+    """Recipes of a statement, each with its verdicts; questions of our own are not counted."""
     kind_and_number = " ".join(statement.rsplit(" ", 2)[1:])
     parts = []
     for name in dict.fromkeys(names):
@@ -141,9 +139,20 @@ def told(statement: str, names: list[str], verdicts: dict[str, list[tuple[str, s
             continue
         said = re.compile(rf"\b{re.escape(kind_and_number)}\b(?!\.\d)".replace("Theorem", "(?:Theorem|Thm)"))
         own = [word for claim, word in verdicts[name] if said.search(claim)]
-        counts = Counter(own or [word for _, word in verdicts[name]])
-        parts.append(f"`{name}`: " + ", ".join(f"{count} {word}" for word, count in counts.items()))
+        counts = Counter(word for word in own or [word for _, word in verdicts[name]] if word != OWN)
+        shown = ", ".join(f"{count} {word}" for word, count in counts.items())
+        parts.append(f"`{name}`: {shown}" if shown else f"`{name}`")
     return parts
+
+
+def _listed(statements: list[str]) -> str:
+    """Statements of one paper, those of one kind together: "Theorems 3.4, 3.5; Remark 2"."""
+    parts = []
+    for kind, same in itertools.groupby(statements, lambda statement: statement.split(" ")[0]):
+        numbers = [statement.split(" ")[1] for statement in same]
+        many = kind.removesuffix("y") + "ies" if kind.endswith("y") else f"{kind}s"
+        parts.append(f"{many if len(numbers) > 1 else kind} {', '.join(numbers)}")
+    return "; ".join(parts)
 
 
 def render() -> str:
@@ -155,9 +164,8 @@ def render() -> str:
         where += ["theory"] * (statement in theory) + told(statement, measured.get(statement, []), verdicts)
         paper, kind, number = statement.rsplit(" ", 2)
         rows.setdefault((paper, "; ".join(where)), []).append(f"{kind} {number}")
-    lines = [f"| {paper} {', '.join(names)} | {where} |\n" for (paper, where), names in rows.items()]
-    end = f"\nThe other numbered statements are steps of proofs.\n\n**Totals**: {counted(verdicts)}.\n"
-    return HEAD + "".join(lines) + end
+    lines = [f"| {paper} {_listed(names)} | {where} |\n" for (paper, where), names in rows.items()]
+    return HEAD + "".join(lines) + f"\n**Totals**: {counted(verdicts)}.\n"
 
 
 def counted(verdicts: dict[str, list[tuple[str, str]]]) -> str:
