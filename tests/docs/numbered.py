@@ -35,9 +35,11 @@ _TOKEN = re.compile(rf"(BTT18(?:,? long)?|NB20|LZCW21|LWY25)|({'|'.join(KINDS)})
 
 HEAD = """# The numbered statements, and where they are
 
-Where each numbered statement of the papers is: the row of [constructions.md](constructions.md) that implements it, *theory* where `pate plan --theory` evaluates
-it for a problem of yours, and the recipes of `pate reproduce` that measure it, with the [verdicts](reproduce.md#verdicts) of their claims that name the statement, or of all
-their claims on the paper where none does. Steps of proofs are not listed, nor LZCW21's lemmas on learning in general (35 to 39) and on privacy (40 to 52).
+Where each numbered statement of the papers is: the row of [constructions.md](constructions.md) that
+implements it, *theory* where `pate plan --theory` evaluates it for a problem of yours, and the recipes
+of `pate reproduce` that measure it, with the [verdicts](reproduce.md#verdicts) of their claims that name
+the statement, or of all their claims on the paper where none does. Steps of proofs are not listed, nor
+LZCW21's lemmas on learning in general (35 to 39) and on privacy (40 to 52).
 
 <!-- tested: tests/docs/test_statements_page.py -->
 | statement | where, with verdicts |
