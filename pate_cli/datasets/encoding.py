@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from pate_cli.datasets.new_records import profile_of
+from pate_cli.datasets.new_records import ranges_of
 from pate_cli.datasets.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ class TableEncoder:
         ]
         used = [part for part in parts if part[2]]
         fitted = ColumnTransformer(used, sparse_threshold=1.0).fit(X)
-        profile = profile_of(X[[*numeric, *categories]])
-        fitted.profile_ = {"target": self.schema.target, "missing": list(self.words), "columns": profile}
+        ranges = ranges_of(X[numeric])
+        fitted.profile_ = {"target": self.schema.target, "missing": list(self.words), "columns": ranges}
         return fitted
 
 

@@ -233,9 +233,7 @@ def test_what_differs_from_the_training_is_counted(hospital, tmp_path, capsys):
     assert lines[1].startswith("numbers out of range: 'lab' 2 of 200 outside 0")
     assert lines[1].endswith("(first 99, line 6)")
     assert lines[2] == "unseen categories: 'ward' 120 of 200 (first 'E', line 2)"
-    assert lines[3].startswith("drift: 'ward' ")  # and not 'lab'
-    assert "'lab'" not in lines[3]
-    assert len(lines) == 4
+    assert len(lines) == 3
 
 
 def test_a_column_of_another_type_is_refused(hospital, tmp_path, capsys):
@@ -344,7 +342,7 @@ def test_bad_models_options_and_outputs_are_one_line(model, table_model, numbers
 
 def test_an_encoder_that_was_tampered_with_is_one_line(table, table_model, capsys):
     saved = load_student(table_model)
-    saved.encoder.profile_["columns"]["age"]["counts"][0] = "many"
+    saved.encoder.profile_["columns"]["age"]["low"] = "many"
     about = {"classes": saved.classes, "n_features": 2, "encoder": saved.encoder, "meta": {}}
     save_student(table_model, saved.student, **about)
     assert "its encoder is not one that pate writes" in fails(capsys, table_model, table[0])
