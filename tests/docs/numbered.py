@@ -40,10 +40,6 @@ implements it, *theory* where `pate plan --theory` evaluates it for a problem of
 of `pate reproduce` that measure it, with the [verdicts](reproduce.md#verdicts) of their claims that name
 the statement, or of all their claims on the paper where none does. Steps of proofs are not listed, nor
 LZCW21's lemmas on learning in general (35 to 39) and on privacy (40 to 52).
-
-<!-- tested: tests/docs/test_statements_page.py -->
-| statement | where, with verdicts |
-|---|---|
 """
 
 
@@ -148,13 +144,13 @@ def told(statement: str, names: list[str], verdicts: dict[str, list[tuple[str, s
 
 
 def _listed(statements: list[str]) -> str:
-    """Statements of one paper, those of one kind together: "Theorems 3.4, 3.5; Remark 2"."""
+    """Statements of one paper, those of one kind together: "Theorems 3.4, 3.5, Remark 2"."""
     parts = []
     for kind, same in itertools.groupby(statements, lambda statement: statement.split(" ")[0]):
         numbers = [statement.split(" ")[1] for statement in same]
         many = kind.removesuffix("y") + "ies" if kind.endswith("y") else f"{kind}s"
         parts.append(f"{many if len(numbers) > 1 else kind} {', '.join(numbers)}")
-    return "; ".join(parts)
+    return ", ".join(parts)
 
 
 def render() -> str:
@@ -166,8 +162,10 @@ def render() -> str:
         where += ["theory"] * (statement in theory) + told(statement, measured.get(statement, []), verdicts)
         paper, kind, number = statement.rsplit(" ", 2)
         rows.setdefault((paper, "; ".join(where)), []).append(f"{kind} {number}")
-    lines = [f"| {paper} {_listed(names)} | {where} |\n" for (paper, where), names in rows.items()]
-    return HEAD + "".join(lines) + f"\n**Totals**: {counted(verdicts)}.\n"
+    lines = [HEAD]
+    for paper, same in itertools.groupby(rows, lambda row: row[0]):
+        lines += [f"\n## {paper}\n\n", *(f"- {_listed(rows[row])}: {row[1]}\n" for row in same)]
+    return "".join(lines) + f"\n**Totals**: {counted(verdicts)}.\n"
 
 
 def counted(verdicts: dict[str, list[tuple[str, str]]]) -> str:
