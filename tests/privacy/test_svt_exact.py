@@ -176,7 +176,7 @@ def test_worst_sequences_stay_within_the_claim(redraw, integers, cutoff, eps, de
     ("rule", "scale", "w"), [("liu2021", 53.129, 2897.8), ("bassily2018", 103.998, 3775.3)]
 )
 def test_published_calibrations_stay_within_the_claim(rule, scale, w):
-    c = svt.calibrate(rule, 1.0, 1 / 39073, 977, 30)  # of the table in docs/privacy.md
+    c = svt.calibrate(rule, 1.0, 1 / 39073, 977, 30)  # as in docs/mechanisms.md
     assert c.query_scale == 2 * c.threshold_scale
     assert c.threshold_scale == pytest.approx(scale, abs=6e-4)
     assert c.threshold == pytest.approx(w, abs=0.06)
