@@ -22,7 +22,7 @@ ENTRIES = sorted({code for codes in CODE for code in codes if code.startswith("p
 
 
 def test_every_row_has_five_cells():
-    assert len(ROWS) == 25
+    assert len(ROWS) == 26
     assert {len(row) for row in ROWS} == {5}
     assert all(all(row) for row in ROWS)
     assert all(CODE)  # a configuration or an entry each

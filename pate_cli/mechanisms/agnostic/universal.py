@@ -1,4 +1,7 @@
-"""Universal (NB20 Algorithm 4): AgPrivCl for the first public points, SSPP on them for all others."""
+"""Universal (NB20 Algorithm 4): AgPrivCl for the first public points, SSPP on them for all others.
+
+With ``answering=svt`` BTT18's A_binClas answers the first points (NB20 Remark 12).
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,94 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.checks import Or, Whole, option
+from pate_cli.checks import OneOf, Or, Whole, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.agnostic import agprivcl, common, sspp
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
+from pate_cli.mechanisms.sparse_vector import SparseVector, fewest_teachers, stable_labels
 from pate_cli.privacy.door import Door, Spent
-from pate_cli.types import Answers, Holdout, PrivacyLoss, Private, PublicPoints, Released, Setting
+from pate_cli.types import (
+    Answers,
+    Holdout,
+    IntArray,
+    PrivacyLoss,
+    Private,
+    PrivateRecords,
+    PublicPoints,
+    Released,
+    Setting,
+)
 
-__all__ = ["Options", "UniversalPlan", "calibrate", "first_queries"]
+__all__ = ["Options", "PlainPlan", "UniversalOverSvt", "UniversalPlan", "calibrate", "first_queries"]
 
 features_default = "none"
 """Hypotheses are of the records' own columns; see `pate_cli.mechanisms.features_of`."""
+
+checked_options: tuple[dict[str, Any], ...] = ({}, {"answering": "svt"})
 
 
 @dataclass(frozen=True)
 class Options(agprivcl.Options):
     """Options of `mechanism=universal`: those of AgPrivCl, and how the two parts share the work."""
 
+    answering: str = option("agprivcl", OneOf(("agprivcl", "svt")))
     share: float = option(0.5, common.FRACTION)
     first: int | None = option("auto", Or("auto", Whole(1)))
+
+
+@dataclass(frozen=True)
+class PlainPlan:
+    """The sparse vector technique over votes of teachers of the class, with no relabelling.
+
+    **Guarantee.** That of `SparseVector`: teachers have disjoint parts, so one record moves one vote.
+    """
+
+    mechanism: SparseVector
+    classroom: common.Classroom = field(repr=False)
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) of the sparse vector technique."""
+        return self.mechanism.guarantee
+
+    @property
+    def n_teachers(self) -> int:
+        """K."""
+        return self.mechanism.n_teachers
+
+    def loss(self, spent: Spent) -> PrivacyLoss:
+        """Cost of the sparse vector technique's run; anything else that passed is added in full."""
+        return self.mechanism.loss(spent)
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        numbers = {"hypotheses": self.classroom.hypotheses.name, "n_teachers": self.n_teachers}
+        return numbers | {"ell": self.mechanism.ell} | self.mechanism.describe()
+
+    def answers(
+        self, S: PrivateRecords, public: PublicPoints, order: IntArray, door: Door, rng: np.random.Generator
+    ) -> Answers:
+        """Deal the records to teachers, and answer points in `order` by their votes."""
+        common.listable_encoded(self.classroom.hypotheses, public.X)
+        rows, seed = rng.permutation(S.n_records), int(rng.integers(2**31))
+        ones = np.ones(S.n_records, dtype=np.int64)
+        votes = self.classroom.votes(S.X[rows], S.y[rows], ones, self.n_teachers, public, seed)
+        return common.answer(self.mechanism, votes, order, door)
+
+    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
+        """Accuracy of the class's best hypothesis on the test split. NOT DP."""
+        return common.best_hypothesis(self.classroom.hypotheses, test)
+
+    def attacks(self) -> list[SampledAttack]:
+        """Unanimous teachers of one record each, as many as answer every other time; one label changed."""
+        K = fewest_teachers(self.mechanism.calibration)
+        tiny = PlainPlan(replace(self.mechanism, n_teachers=K), self.classroom.of_thresholds)
+        point, order = PublicPoints(np.zeros((1, 1))), np.zeros(1, dtype=np.int64)
+
+        def labels(private: PrivateRecords, door: Door, rng: np.random.Generator, runs: int) -> Any:
+            return [tiny.answers(private, point, order, each, rng).labels for each in door.spawn(runs)]
+
+        return [SampledAttack.on("a unanimous vote", common.tied_labels(K, K), labels, 2000)]
 
 
 @dataclass(frozen=True)
@@ -42,7 +114,7 @@ class UniversalPlan(Mechanism):
 
     relabels = True
     first: int  # m_o
-    answering: agprivcl.AgPrivClPlan
+    answering: agprivcl.AgPrivClPlan | PlainPlan
     learning: sspp.SsppPlan | None = field(repr=False)
 
     @property
@@ -55,24 +127,24 @@ class UniversalPlan(Mechanism):
         return PrivacyLoss(first.eps + second.eps, first.delta + second.delta, how)
 
     def loss(self, spent: Spent) -> PrivacyLoss:
-        """Sum of the costs of AgPrivCl's releases and of SSPP's choice."""
+        """Sum of the costs of the first part's releases and of SSPP's choice."""
         first = self.answering.loss(replace(spent, pure=Counter()))
         return PrivacyLoss(first.eps + spent.pure_eps, first.delta, first.how)
 
     @property
     def n_teachers(self) -> int:
-        """Of AgPrivCl."""
+        """Of the first part."""
         return self.answering.n_teachers
 
     def describe(self) -> dict[str, Any]:
-        """Its public numbers: of AgPrivCl, and SSPP's eps."""
+        """Its public numbers: of the first part, and SSPP's eps."""
         numbers = {"first": self.first, "sspp_eps": self.learning.eps if self.learning else 0.0}
         return numbers | self.answering.describe()
 
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
-        """NB20 Algorithm 4: AgPrivCl answers the first points; SSPP's hypothesis, the model, all others."""
+        """NB20 Algorithm 4: the first points one by one; SSPP's hypothesis, the model, all others."""
         first_door, second_door = door.spawn(2)
         order = rng.permutation(public.n_points)
         early, late = order[: self.first], order[self.first :]
@@ -100,6 +172,16 @@ class UniversalPlan(Mechanism):
         return attacks if self.learning is None else attacks + self.learning.attacks()
 
 
+@dataclass(frozen=True)
+class UniversalOverSvt(UniversalPlan):
+    """The same with A_binClas in place of AgPrivCl: one record moves one vote (NB20 Remark 12).
+
+    **Guarantee.** (eps, delta)-DP: A_binClas is (share eps, delta)-DP, SSPP ((1 - share) eps, 0)-DP.
+    """
+
+    relabels = False
+
+
 def first_queries(vc: int, alpha: float, beta: float) -> int:
     """m_o of NB20 Algorithm 4, ``32 (d ln(1/alpha) + ln(1/beta))/alpha``, rounded up."""
     return math.ceil(32 * (vc * math.log(1 / alpha) + math.log(1 / beta)) / alpha)
@@ -109,18 +191,35 @@ def calibrate(options: Options, setting: Setting) -> UniversalPlan:
     """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     hypotheses = common.chosen_class(options.hypotheses, setting, "universal")
     m, first, paper = setting.n_public, options.first, options.calibration == "paper"
+    plain = options.answering == "svt"
     common.at_most("first", first, m, "auto, or ")
+    if paper and plain:
+        raise ConfigError("mechanism.calibration", "paper", "tight with mechanism.answering=svt")
     if paper and first is not None:
         raise ConfigError("mechanism.first", first, "auto with mechanism.calibration=paper")
     if first is None:
-        vc = hypotheses.vc_dimension(setting.n_features)
-        # so that both have something to do; the paper's numbers are for unlimited queries
-        first = min(first_queries(vc, options.alpha, options.beta), m if paper else max(1, m // 2))
+        m_o = first_queries(hypotheses.vc_dimension(setting.n_features), options.alpha, options.beta)
+        # with m_o points or fewer half of them, so that both parts have something to do
+        first = min(m_o, m) if paper or m > m_o else max(1, m // 2)
     alone = first == m
     part = replace(setting, n_public=first, eps=setting.eps if alone else options.share * setting.eps)
-    answering = agprivcl.calibrate(options, part, "universal")
+    answering = _plain(options, part) if plain else agprivcl.calibrate(options, part, "universal")
+    made = UniversalOverSvt if plain else UniversalPlan
     if alone:
-        return UniversalPlan(first, answering, None)
+        return made(first, answering, None)
     common.listable(hypotheses, first, setting, "a smaller mechanism.first")
     eps_left = setting.eps - part.eps
-    return UniversalPlan(first, answering, sspp.SsppPlan(eps_left, hypotheses, first))
+    return made(first, answering, sspp.SsppPlan(eps_left, hypotheses, first))
+
+
+def _plain(options: Options, setting: Setting) -> PlainPlan:
+    """Calibrate A_binClas for the first points."""
+    s, hypotheses = setting, common.chosen_class(options.hypotheses, setting, "universal")
+    common.listable(hypotheses, 1, s, "what would do: mechanism.hypotheses=stumps")
+    mechanism = stable_labels(
+        *(s.eps, s.delta, s.n_public, s.n_teachers),
+        rule="tight",
+        cutoff=options.cutoff,
+        n_records=s.n_private,
+    )
+    return PlainPlan(mechanism, common.Classroom(hypotheses, s, own=options.teachers == "own"))

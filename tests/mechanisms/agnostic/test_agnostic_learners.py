@@ -39,9 +39,9 @@ def line(n, rng, noise=0.1):
     return X, ((X[:, 0] > 0.4) ^ (rng.random(n) < noise)).astype(np.int64)
 
 
-def learn(plan, n=60_000, m=100, seed=0, shift=0.0):
+def learn(plan, n=60_000, m=100, seed=0, shift=0.0, noise=0.1):
     rng = np.random.default_rng(seed)
-    private, public = PrivateRecords(*line(n, rng)), PublicPoints(rng.random((m, 1)) + shift)
+    private, public = PrivateRecords(*line(n, rng, noise)), PublicPoints(rng.random((m, 1)) + shift)
     return plan.release(Private(private), public, Door.seeded(np.random.SeedSequence(seed + 1)), rng), public
 
 
@@ -158,9 +158,18 @@ def test_universal_splits_its_budget():
     assert np.array_equal(learnt.answers.labels[-60:], learnt.model.predict(public.X[late]))
     # 32 (ln 10 + ln 20)/0.1 = 32 * 5.298317/0.1 = 1695.46
     assert universal.first_queries(1, 0.1, 0.05) == 1696
+    assert planned("universal", setting(n_public=1696)).first == 848
+    assert planned("universal", setting(n_public=1697)).first == 1696
     alone = planned("universal", first=100)
     assert alone.learning is None
     assert alone.answering.eps == 1.0
+
+
+def test_universal_over_plain_sparse_vector():
+    plan = planned("universal", setting(eps=2.0), answering="svt", first=40)
+    assert plan.answering.guarantee.eps == plan.learning.eps == 1.0
+    learnt, public = learn(plan, noise=0.0)
+    assert np.mean(learnt.answers.labels == truth(public.X[learnt.answers.asked])) > 0.95
 
 
 def test_transformation_divides_its_budget():
@@ -265,6 +274,18 @@ TRANSFORM = "realizable_to_agnostic"
         ("universal", {"cutoff": 21, "first": 20}, {"eps": 4.0}, "mechanism.cutoff: got 21"),
         ("agprivcl", {}, {"n_private": 500, "n_teachers": 50}, "private records, or a larger eps"),
         ("agprivcl", {"relabel_eps": 40.0}, {"eps": 1.0}, "a larger eps, or a smaller mechanism.relabel_eps"),
+        (
+            "universal",
+            {"answering": "svt", "calibration": "paper"},
+            {},
+            "calibration: got 'paper'; accepted: tight",
+        ),
+        (
+            "universal",
+            {"answering": "svt"},
+            {"n_private": 90, "n_teachers": 9},
+            "cannot answer with 9 teachers",
+        ),
         ("universal", {"first": 101}, {}, "mechanism.first: got 101"),
         (TRANSFORM, {"inner": "svt"}, {"n_private": 300, "n_teachers": 3}, "inner=exponential"),
         (TRANSFORM, INNER | {"hypotheses": "stumps"}, {}, "inner: got 'grid'; accepted: exponential or svt"),

@@ -86,6 +86,16 @@ def test_the_first_part_of_universal_is_attacked_too():
     assert audited(plan.attacks()[0], 1, plan.guarantee.delta, 200) <= plan.answering.eps
 
 
+def test_plain_votes_of_universal_are_attacked_where_they_decide():
+    plan = calibrated("universal", {"eps": 2.0}, first=1, answering="svt")
+    attack, delta = plan.attacks()[0], plan.guarantee.delta
+    assert audited(attack, 1, delta, 400) <= plan.answering.guarantee.eps
+    quiet = replace(plan.answering.mechanism.calibration, threshold_scale=1e-9, query_scale=1e-9)
+    mechanism = replace(plan.answering.mechanism, calibration=quiet)
+    broken = replace(plan.answering, mechanism=mechanism)
+    assert audited(broken.attacks()[0], 1, delta, 100) > 1.0
+
+
 def test_the_transformation_with_teachers_inside(monkeypatch):
     changes = {"n_teachers": 2_000}
     plan = calibrated("realizable_to_agnostic", changes, inner="svt", cutoff=1)
