@@ -17,6 +17,7 @@ from pate_cli.results.interval import Interval
 from pate_cli.results.lines import Point, draw, points
 from pate_cli.results.means import MeasuredRow
 from pate_cli.results.page import Findings
+from pate_cli.results.result_page import PRIVATE, shared_settings
 from pate_cli.results.statements import (
     chosen_families,
     counted,
@@ -132,6 +133,10 @@ def _findings(
         figures={"figure": draw},
         absent=[*absent, *((one, row.status, row.reason) for one, row in rows.items() if row.status != "ok")],
         notes=[*described, *notes],
+        settings=shared_settings(
+            [r.columns() for plan in plans.values() for r in plan.rows if r.method not in BASELINES]
+        ),
+        private=PRIVATE,
         statements=said,
         sources=sources() | data,
         commands={

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pate_cli.commands.table import collect
 from pate_cli.errors import DataError, InputError
 from pate_cli.terminal import check_file, err, write_output
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["main"]
 
@@ -31,33 +26,16 @@ def main(argv: list[str]) -> int:
 
     from pate_cli.results.listing import find
     from pate_cli.results.page import document
-    from pate_cli.results.result_page import findings_of
+    from pate_cli.results.result_page import findings_of, sources_of
 
     places = [find(text) for text in options.paths]
     repeats = collect(list(map(str, places)))
     if not (repeats["status"] == "ok").any():
         raise DataError(f"{', '.join(map(str, places))}: no repeat is done, so there is nothing to show")
-    found = findings_of(repeats, ["pate", "page", *argv], _sources(places, repeats), options.title or "")
+    found = findings_of(repeats, ["pate", "page", *argv], sources_of(places, repeats), options.title or "")
     write_output(output, document(found))
     err().print(f"written to {output}", style="dim", markup=False, soft_wrap=True)
     return 0
-
-
-def _sources(places: Sequence[Path], repeats: pd.DataFrame) -> dict[str, str]:
-    """Directories, commands and versions of the runs, and checksums of the data."""
-    from pate_cli.results.store import find_records
-
-    records = find_records(places).records
-    commands = dict.fromkeys(str(record.provenance.get("command") or "") for record in records)
-    sources = {"read from": ", ".join(map(str, places))}
-    if made_by := "; ".join(filter(None, commands)):
-        sources["made by"] = made_by
-    named = dict.fromkeys(zip(repeats["dataset"], repeats["checksum"], strict=True))
-    sources |= {f"data: {name}": f"SHA-256 {checksum}" for name, checksum in named if checksum}
-    for record in records[:1]:
-        versions = record.provenance.get("versions") or {}
-        sources["versions"] = ", ".join(f"{name} {text}" for name, text in versions.items() if text)
-    return sources
 
 
 def _parser() -> argparse.ArgumentParser:

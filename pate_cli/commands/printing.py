@@ -76,7 +76,7 @@ def publish(
     from pate_cli.results.page import write
     from pate_cli.results.verdicts import OWN
 
-    write(directory, findings)
+    missing = write(directory, findings)
     if options.json:
         tables = {"table": findings.table, **findings.more}
         shown = {name: table.records for name, table in tables.items()}
@@ -93,7 +93,7 @@ def publish(
         ]
         for line in (*rows, *claims, *(() if options.quiet else lines)):
             out().print(line, markup=False, soft_wrap=True)
-    for remark in remarks:
+    for remark in (*remarks, *filter(None, [missing])):
         err().print(f"pate: {remark}", markup=False, soft_wrap=True)
     err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
     for failure in findings.failures:

@@ -115,7 +115,27 @@ def start(
             raise
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         grid.remark(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
-    return show_table(target, n_jobs=len(planned), show=show), target
+    code = show_table(target, n_jobs=len(planned), show=show)
+    if line.multirun:
+        _write_page(target, command)
+    return code, target
+
+
+def _write_page(target: Path, command: Sequence[str]) -> None:
+    """Write the page of a sweep, if a repeat is done; one that cannot be written is named."""
+    from pate_cli.results.page import PAGE, document, write_page
+    from pate_cli.results.repeats import find_repeats
+    from pate_cli.results.result_page import findings_of, sources_of
+
+    place = target.relative_to(Path.cwd()) if target.is_relative_to(Path.cwd()) else target
+    repeats, _ = find_repeats([place], constant=True)
+    if repeats.empty or not (repeats["status"] == "ok").any():
+        (target / PAGE).unlink(missing_ok=True)
+        return
+    if missing := write_page(
+        target, lambda: document(findings_of(repeats, command, sources_of([place], repeats)))
+    ):
+        grid.remark(missing)
 
 
 def _show(line: command_line.CommandLine, composer: Composer) -> None:

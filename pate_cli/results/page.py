@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from pate_cli.config.recipes import Recipe
-from pate_cli.errors import InputError
+from pate_cli.errors import InputError, one_line
 from pate_cli.results.store import RECORD_NAME
 from pate_cli.results.tables import Column, Table
 from pate_cli.results.verdicts import Verdict
@@ -23,7 +23,19 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from matplotlib.figure import Figure
 
-__all__ = ["Findings", "Progress", "StudyResult", "checked_directory", "document", "write"]
+__all__ = [
+    "PAGE",
+    "Findings",
+    "Progress",
+    "StudyResult",
+    "checked_directory",
+    "document",
+    "write",
+    "write_page",
+]
+
+PAGE = "report.html"
+"""Name of the page among the files of a result."""
 
 _HEADINGS = {
     "table": "Table",
@@ -31,19 +43,12 @@ _HEADINGS = {
     "paired": "Paired differences",
     "ranks": "Ranks and win rates",
     "rows": "The runs",
-    "notes": "Notes",
+    "measures": "Every measure",
     "settings": "Which setting gives which printed numbers",
 }
 """Heading of every table on the page, by the stem of its files: those of an earlier run are known by it."""
 
-_OF_RESULTS = _HEADINGS | {
-    "settings": "Settings that all rows share",
-    "measures": "Every measure",
-    "notes": "What is private and what is not",
-}
-"""Headings of the page of a result."""
-
-_OURS = ("figure*.png", "figure*.svg", "report.html", *(f"{stem}.*" for stem in _HEADINGS if stem != "notes"))
+_OURS = ("figure*.png", "figure*.svg", PAGE, *(f"{stem}.*" for stem in _HEADINGS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +65,8 @@ class Findings:
     # rows without numbers: name, status, reason
     absent: list[tuple[str, str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    settings: Table | None = None  # that all rows share; on the page alone
+    private: Sequence[str] = ()  # what is, and what is not; on the page alone
     statements: list[str] = field(default_factory=list)  # computed from the numbers, where there is no paper
     quick: bool = False
     sources: dict[str, str] = field(default_factory=dict)  # data, code, versions
@@ -122,8 +129,11 @@ def _earlier(directory: Path) -> list[Path]:
     return [path for pattern in _OURS for path in directory.glob(pattern)]
 
 
-def write(directory: Path, findings: Findings) -> list[Path]:
-    """Write every file, each whole or not at all; files of an earlier run are removed."""
+def write(directory: Path, findings: Findings) -> str:
+    """Write every file, each whole or not at all; files of an earlier run are removed.
+
+    Returns why there is no page, if it cannot be written: the tables stand.
+    """
     content: dict[str, str | bytes] = {}
     drawn = _drawn(findings)
     for index, (name, (png, svg, _)) in enumerate(drawn.items()):
@@ -133,17 +143,28 @@ def write(directory: Path, findings: Findings) -> list[Path]:
         content |= {f"{stem}.csv": table.to_csv(), f"{stem}.md": table.to_markdown()}
         label = f"tab:{findings.recipe.name}" + f"-{stem}" * (stem != "table")
         content |= {f"{stem}.tex": table.to_latex(findings.recipe.title if stem == "table" else "", label)}
-    content["report.html"] = _page(findings, drawn, _HEADINGS)
     directory.mkdir(parents=True, exist_ok=True)
     for path in _earlier(directory):
         if path.name not in content:
             path.unlink()
-    return [write_file(directory / name, data) for name, data in content.items()]
+    for name, data in content.items():
+        write_file(directory / name, data)
+    return write_page(directory, lambda: _page(findings, drawn))
+
+
+def write_page(directory: Path, make: Callable[[], str]) -> str:
+    """Write the page that `make` returns into the directory of a result; the reason if that fails."""
+    try:
+        write_file(directory / PAGE, make())
+    except Exception as error:  # the work is done, and stands in other files
+        (directory / PAGE).unlink(missing_ok=True)
+        return f"{PAGE} is not written: {one_line(str(error)) or type(error).__name__}"
+    return ""
 
 
 def document(findings: Findings) -> str:
     """Page of a result, with all that it needs in it."""
-    return _page(findings, _drawn(findings), _OF_RESULTS)
+    return _page(findings, _drawn(findings))
 
 
 def _drawn(findings: Findings) -> dict[str, tuple[bytes, bytes, float]]:
@@ -154,13 +175,11 @@ def _drawn(findings: Findings) -> dict[str, tuple[bytes, bytes, float]]:
     return {name: render(draw, salt=f"{salt}-{name}") for name, draw in findings.figures.items()}
 
 
-def _page(
-    findings: Findings, drawn: Mapping[str, tuple[bytes, bytes, float]], headings: Mapping[str, str]
-) -> str:
+def _page(findings: Findings, drawn: Mapping[str, tuple[bytes, bytes, float]]) -> str:
     figures = [(name, base64.b64encode(svg).decode(), width) for name, (_, svg, width) in drawn.items()]
     counts = Counter(verdict.verdict for verdict in findings.rows)
     return _template().render(
-        title=findings.recipe.title, found=findings, figures=figures, counts=counts, headings=headings
+        title=findings.recipe.title, found=findings, figures=figures, counts=counts, headings=_HEADINGS
     )
 
 

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from pate_cli.config.recipes import Recipe
 from pate_cli.errors import InputError
 from pate_cli.results.boards import BASELINES
-from pate_cli.results.lines import draw, points
 from pate_cli.results.means import MeasuredRow, flat, rows_of
 from pate_cli.results.overview import overview
 from pate_cli.results.page import Findings
 from pate_cli.results.paired import paired
+from pate_cli.results.settings import NAMES
+from pate_cli.results.store import find_records
 from pate_cli.results.tables import Column, Table, number
 
-__all__ = ["findings_of"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["PRIVATE", "findings_of", "shared_settings", "sources_of"]
 
 _PRIVATE = (
     "Private, by the guarantee: what one repeat publishes, its labels and its student. eps, with delta, "
@@ -34,6 +40,8 @@ _NOT_PRIVATE = (
 _PUBLIC = (
     "Taken as public: the public points, columns and classes, the number of private records, the settings."
 )
+PRIVATE = (_PRIVATE, _NOT_PRIVATE, _PUBLIC)
+"""What of a result is private, and what is not."""
 
 
 def findings_of(
@@ -47,7 +55,7 @@ def findings_of(
     about = f"{_few(rows, 'dataset')}: {_few(private or rows, 'method')}"
     counts = sorted({row.n for row in done}) or [0]
     splits = " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))
-    more = {"settings": _settings(rows), "measures": _measures(done)}
+    more = {"measures": _measures(done)}
     if pairs := _pairs(repeats, private):
         more["paired"] = pairs
     return Findings(
@@ -55,13 +63,27 @@ def findings_of(
         command=list(command),
         table=table,
         more={name: each for name, each in more.items() if each.cells},
-        figures={"figure": functools.partial(draw, drawn, width=6.4, height=4.0)}
-        if (drawn := _points(rows))
-        else {},
+        figures=_figures(rows),
         absent=[(_name(row), row.status, row.reason) for row in rows if row.status != "ok"],
-        notes=[_PRIVATE, _NOT_PRIVATE, _PUBLIC],
+        settings=shared_settings([row.columns for row in rows]),
+        private=PRIVATE,
         sources=dict(sources),
     )
+
+
+def sources_of(places: Sequence[Path], repeats: pd.DataFrame) -> dict[str, str]:
+    """Directories, commands and versions of the runs in `places`, and checksums of the data."""
+    records = find_records(places).records
+    commands = dict.fromkeys(str(record.provenance.get("command") or "") for record in records)
+    sources = {"read from": ", ".join(map(str, places))}
+    if made_by := "; ".join(filter(None, commands)):
+        sources["made by"] = made_by
+    named = dict.fromkeys(zip(repeats["dataset"], repeats["checksum"], strict=True))
+    sources |= {f"data: {name}": f"SHA-256 {checksum}" for name, checksum in named if checksum}
+    for record in records[:1]:
+        versions = record.provenance.get("versions") or {}
+        sources["versions"] = ", ".join(f"{name} {text}" for name, text in versions.items() if text)
+    return sources
 
 
 def _shows(rows: Sequence[MeasuredRow]) -> str:
@@ -80,20 +102,25 @@ def _name(row: MeasuredRow) -> str:
     return f"{row['dataset']}, {row['method']}, eps {number(row['eps'], 'g')}"
 
 
-def _points(rows: Sequence[MeasuredRow]) -> list[Any]:
-    """Points of accuracy against eps; none where there is no line to draw."""
+def _figures(rows: Sequence[MeasuredRow]) -> dict[str, Callable[[], Figure]]:
+    """Accuracy against eps; none where there is no line to draw."""
+    if len({row["eps"] for row in rows if row["eps"] is not None and math.isfinite(row["eps"])}) < 2:
+        return {}
+    from pate_cli.results.lines import draw, points  # matplotlib: a second, for pages with a figure
+
     try:
         drawn = points(rows)
     except InputError:  # rows of one line that differ in more than eps
-        return []
-    return drawn if len({point.x for point in drawn if math.isfinite(point.x)}) > 1 else []
+        return {}
+    return {"figure": functools.partial(draw, drawn, width=6.4, height=4.0)}
 
 
-def _settings(rows: Sequence[MeasuredRow]) -> Table:
-    """Settings and public numbers that all rows with any share."""
-    names = dict.fromkeys(name for row in rows for name in row.left if name not in ("method", "job"))
+def shared_settings(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Settings and public numbers that all rows with any share; rows are columns of `repeats.csv`."""
+    left = (name for row in rows for name in takewhile(lambda name: name != "eps", row))
+    names = dict.fromkeys(name for name in left if name == "dataset" or name not in NAMES)
     names |= dict.fromkeys(("delta", "guarantee", "n_private", "n_public", "n_test", "n_teachers"))
-    values = {name: {_text(row[name]) for row in rows if row[name] is not None} for name in names}
+    values = {name: {_text(row[name]) for row in rows if row.get(name) is not None} for name in names}
     records = [{"setting": name, "value": texts.pop()} for name, texts in values.items() if len(texts) == 1]
     columns = [Column("setting", numeric=False), Column("value", numeric=False)]
     return Table(columns, [list(record.values()) for record in records], records)

@@ -11,6 +11,7 @@ from pate_cli import cli
 
 SMALL = ["features=none", "student=logistic", "dataset=csv", "dataset.path=mine.csv", "dataset.target=label"]
 SMALL += ["split.public=40", "teacher.size=40", "compute.workers=1", "repeats=2"]
+SWEEP = ["mechanism=gaussian,svt", "eps=0.05,4,8", "hydra.sweep.dir=s"]
 
 
 @pytest.fixture
@@ -19,8 +20,7 @@ def page(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rows = [f"{i % 7},{i * 5 % 11},{'yes' if i % 7 > 3 else 'no'}" for i in range(700)]
     (tmp_path / "mine.csv").write_text("\n".join(["a,b,label", *rows]) + "\n")
-    sweep = ["mechanism=gaussian,svt", "eps=0.05,4,8", "hydra.sweep.dir=s"]
-    assert cli.main(["run", "-m", *SMALL, *sweep]) == 0
+    assert cli.main(["run", "-m", *SMALL, *SWEEP]) == 0
     assert cli.main(["run", *SMALL, "eps=4", "name='<b>one</b>'"]) == 0
     capsys.readouterr()
 
@@ -36,8 +36,8 @@ def page(tmp_path, monkeypatch, capsys):
     return read
 
 
-def test_of_a_sweep(page):
-    text = page("s")
+def test_of_a_sweep(page, tmp_path, monkeypatch, capsys):
+    text, written = page("s"), tmp_path / "s" / "report.html"
     assert "<title>mine.csv: gaussian, svt</title>" in text
     assert text.count("data:image/svg+xml;base64,") == 1
     parts = ["Table", "Paired differences", "Settings that all rows share", "Rows without numbers"]
@@ -46,6 +46,18 @@ def test_of_a_sweep(page):
     assert "pate run -m features=none" in text
     assert "mine.csv</b>: SHA-256 " in text
     assert "infeasible" in text
+    own = [
+        re.sub("pate (page|run).*", "", each.split("<h1>")[1]) for each in (text, written.read_text("utf-8"))
+    ]
+    assert own[0] == own[1]  # that of the sweep itself, but for its command
+
+    def refuse(*_, **__):
+        raise RuntimeError("no\nfont")
+
+    monkeypatch.setattr("pate_cli.results.page._page", refuse)
+    assert cli.main(["run", "-m", *SMALL, *SWEEP]) == 0
+    assert "pate: report.html is not written: no font\n" in capsys.readouterr().err
+    assert not written.exists()  # not that of an earlier sweep
 
 
 def test_of_a_run_by_its_name(page, capsys):
