@@ -11,6 +11,7 @@ import pytest
 from pages import REPO, pages
 
 from pate_cli import datasets, mechanisms
+from pate_cli.cli import COMMANDS
 from pate_cli.config import composition
 
 sys.path.insert(0, str(REPO / "docs/site"))
@@ -82,3 +83,8 @@ def test_the_reference_has_every_module_of_the_accounting():
     text = "".join(page.read_text(encoding="utf-8") for page in REFERENCE)
     modules = {file.stem for file in (REPO / "pate_cli/privacy").glob("*.py")} - {"__init__"}
     assert modules == set(re.findall(r"automodule:: pate_cli\.privacy\.(\w+)", text))
+
+
+def test_every_command_is_on_a_page_that_was_written_by_hand():
+    text = "".join(page.read_text(encoding="utf-8") for page in pages())
+    assert [command for command in COMMANDS if not re.search(rf"pate {command}\b", text)] == []
