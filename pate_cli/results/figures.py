@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -13,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
-__all__ = ["STYLES", "band", "below_axis", "image", "look", "new_figure", "number_axis"]
-__all__ += ["reference", "render"]
+__all__ = ["STYLES", "band", "below_axis", "hollow", "image", "look", "new_figure", "number_axis"]
+__all__ += ["reference", "render", "styles"]
 
 _SETTINGS: dict[Any, Any] = {
     "font.size": 9,
@@ -41,6 +42,40 @@ def look(style: int) -> dict[str, Any]:
 
 
 STYLES = tuple(look(style) for style in range(len(_COLOURS)))
+
+_METHODS: tuple[str, ...] = (
+    "best",
+    "gaussian",
+    "active",
+    "svt",
+    "noisy_gd",
+    "output_perturbation",
+    "svt-liu2021",
+)
+_METHODS += ("score_boosting", "gnmax", "lnmax", "soft", "active-svt")
+_ALIASES = {"PSQ": "gaussian", "ASQ": "active", "svt tight": "svt", "svt liu2021": "svt-liu2021"}
+"""Names in recipes."""
+
+
+def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Style of each method by its name: the same in every figure that has the same methods.
+
+    Frequent methods have their own in any figure; others get, in the order of their names, one that no
+    frequent method has, in a colour that the figure has not, as long as there is one.
+    """
+    names = list(dict.fromkeys(names))
+    frequent = {name: _ALIASES.get(name, name) for name in names}
+    numbers = {name: _METHODS.index(known) for name, known in frequent.items() if known in _METHODS}
+    for name in sorted(set(names) - set(numbers)):
+        used = {number % len(_COLOURS) for number in numbers.values()}
+        free = (n for n in itertools.count(len(_METHODS)) if n not in numbers.values())
+        other = (
+            next(free)
+            if len(used) == len(_COLOURS)
+            else next(n for n in free if n % len(_COLOURS) not in used)
+        )
+        numbers[name] = other
+    return {name: look(numbers[name]) for name in names}
 
 
 def new_figure(
@@ -95,21 +130,24 @@ def number_axis(axis: Axes, values: Sequence[float], name: str) -> None:
 
 
 def below_axis(axis: Axes, rows: Sequence[tuple[Sequence[float], dict[str, Any]]]) -> None:
-    """Mark values of x between the x axis and its labels, hollow, each row with the style of its series."""
+    """Mark values of x between the x axis and its labels, each row with the hollow mark of its series."""
     line = 0.9 * mpl.rcParams["font.size"]
     axis.tick_params(axis="x", direction="in", pad=3.5 + line * len(rows))
     for index, (at, style) in enumerate(rows):
         down = ScaledTranslation(0, -line * (index + 0.6) / 72, axis.figure.dpi_scale_trans)
-        hollow = {"marker": style["marker"], "color": style["color"], "markerfacecolor": "white"}
         axis.plot(
             at,
             [0.0] * len(at),
-            linestyle="none",
-            markersize=4,
             transform=axis.get_xaxis_transform() + down,
             clip_on=False,
-            **hollow,
+            **hollow(style),
         )
+
+
+def hollow(style: dict[str, Any]) -> dict[str, Any]:
+    """Mark of a series where it has no value."""
+    marks = {"marker": style["marker"], "color": style["color"]}
+    return marks | {"linestyle": "none", "markersize": 4, "markerfacecolor": "white"}
 
 
 _METADATA: dict[str, dict[str, Any]] = {

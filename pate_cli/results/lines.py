@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -12,10 +11,12 @@ import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 
 from pate_cli.errors import InputError
-from pate_cli.results.figures import band, below_axis, look, new_figure, number_axis
+from pate_cli.results.boards import ALL_PRIVATE, BASELINES
+from pate_cli.results.figures import band, below_axis, hollow, new_figure, number_axis, styles
 from pate_cli.results.interval import Interval
 from pate_cli.results.means import MeasuredRow, pooled
 from pate_cli.results.settings import SYNONYMS, differing
@@ -190,6 +191,8 @@ _SHARES = ("accuracy", "balanced_accuracy", "roc_auc", "ceiling", "majority")
 _ACROSS: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (3, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2, 1, 2)))
 """Line style of each baseline, in their order; methods have markers, these have none."""
 
+_WITHOUT_PRIVACY = " without privacy"  # ends the name of a baseline that is called by its learner
+
 
 def draw(
     found: Sequence[Point],
@@ -210,11 +213,12 @@ def draw(
     n_rows = math.ceil(len(panels) / columns)
     width = width or (COLUMN_WIDTH if columns == 1 else PAGE_WIDTH)
     figure, axes = new_figure(columns, n_rows)
-    styles = {name: look(index) for index, name in enumerate(_names(found, private=True))}
-    across = dict(zip(_names(found, private=False), itertools.cycle(_ACROSS), strict=False))
+    looks = styles([point.method for point in found if not _is_baseline(point.method)])
+    series = {name: looks[name] for name in _names(found, private=True)}
+    across = {name: _level(name, looks) for name in _names(found, private=False)}
     for axis, panel in zip(axes, panels, strict=False):
         inside = [point for point in found if point.panel == panel]
-        _panel(axis, inside, styles, across)
+        _panel(axis, inside, series, across)
         number_axis(
             axis, sorted({point.x for point in inside if math.isfinite(point.x)}), x.replace("_", " ")
         )
@@ -225,18 +229,45 @@ def draw(
             axis.set_ylim(max(low, -0.02), min(high, 1.02))
     for axis in axes[len(panels) :]:
         axis.remove()
-    entries: dict[str, Any] = {name: Line2D([], [], markersize=4, **style) for name, style in styles.items()}
-    if any(point.y is None for point in found):
-        hollow = Line2D([], [], linestyle="none", marker="o", markersize=4, color="0.35", markerfacecolor="w")
-        entries["infeasible"] = hollow
-    for name, line in across.items():
-        entries[f"{name} (not DP)"] = Line2D([], [], color="0.35", linewidth=1, linestyle=line)
+    entries = _entries(found, series, across)
     size = 0.875 * rcParams["font.size"]
     fit = _legend_columns(list(entries), size, 72 * width)
     place = {"loc": "outside lower center", "ncols": fit, "fontsize": size, "frameon": False}
-    figure.legend(list(entries.values()), list(entries), handlelength=3, **place)
+    figure.legend(
+        list(entries.values()),
+        list(entries),
+        handlelength=3,
+        handler_map={tuple: HandlerTuple(None)},
+        **place,
+    )
     figure.set_size_inches(width, height * n_rows + math.ceil(len(entries) / fit) * size / 48 + 0.1)
     return figure
+
+
+def _entries(found: Sequence[Point], series: dict[str, Any], across: dict[str, Any]) -> dict[str, Any]:
+    """Handles of the legend by their labels: methods that have a point, marks of those without, levels."""
+    drawn = {point.method for point in found if point.y is not None}
+    absent = dict.fromkeys(point.method for point in found if point.y is None)
+    marks = {name: Line2D([], [], **hollow(series[name])) for name in absent}
+    entries: dict[str, Any] = {
+        name: Line2D([], [], markersize=4, **style) for name, style in series.items() if name in drawn
+    }
+    if some := tuple(mark for name, mark in marks.items() if name in drawn):
+        entries["infeasible"] = some
+    entries |= {f"{name}: infeasible": mark for name, mark in marks.items() if name not in drawn}
+    return entries | {f"{name} (not DP)": Line2D([], [], **style) for name, style in across.items()}
+
+
+def _is_baseline(name: str) -> bool:
+    return name in BASELINES or name.endswith(_WITHOUT_PRIVACY)
+
+
+def _level(name: str, looks: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Line across: a baseline's is grey, and that of a method without privacy has its colour."""
+    if name in looks:
+        return {key: looks[name][key] for key in ("color", "linestyle")} | {"linewidth": 1}
+    index = list(BASELINES).index(name if name in BASELINES else ALL_PRIVATE)
+    return {"color": "0.35", "linewidth": 1, "linestyle": _ACROSS[index]}
 
 
 def _names(found: Sequence[Point], *, private: bool) -> list[str]:
@@ -252,10 +283,10 @@ def _legend_columns(labels: Sequence[str], size: float, width: float) -> int:
     return 1
 
 
-def _panel(axis: Axes, found: Sequence[Point], styles: dict[str, Any], across: dict[str, Any]) -> None:
+def _panel(axis: Axes, found: Sequence[Point], series: dict[str, Any], across: dict[str, Any]) -> None:
     """Draw a line for each method, a level for each baseline, and marks where a method is infeasible."""
     absent = []
-    for name, style in styles.items():
+    for name, style in series.items():
         marks = [point for point in found if point.method == name and math.isfinite(point.x)]
         marks.sort(key=lambda point: point.x)
         if drawn := [(point.x, mean.mean, mean.half_width or 0.0) for point in marks if (mean := point.y)]:
@@ -264,5 +295,5 @@ def _panel(axis: Axes, found: Sequence[Point], styles: dict[str, Any], across: d
             absent.append(([point.x for point in marks if point.y is None], style))
     for point in found:
         if math.isinf(point.x) and point.y is not None:
-            axis.axhline(point.y.mean, color="0.35", linewidth=1, linestyle=across[point.method])
+            axis.axhline(point.y.mean, **across[point.method])
     below_axis(axis, absent)

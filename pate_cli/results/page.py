@@ -39,7 +39,7 @@ PAGE = "report.html"
 
 _HEADINGS = {
     "table": "Table",
-    "metrics": "metrics",
+    "metrics": "Further measures",
     "paired": "Paired differences",
     "ranks": "Ranks and win rates",
     "rows": "The runs",

@@ -23,7 +23,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pate_cli.errors import InputError
-from pate_cli.results.figures import look, new_figure
+from pate_cli.results.figures import new_figure, styles
 from pate_cli.results.means import MeasuredRow
 from pate_cli.results.recipe_tables import chosen, value_of
 
@@ -91,11 +91,12 @@ def _chosen(panel: dict[str, Any], rows: Sequence[MeasuredRow]) -> list[Measured
 def _draw(spec: dict[str, Any], panels: Sequence[tuple[dict[str, Any], list[MeasuredRow]]]) -> Figure:
     measures = spec["measures"]
     figure, axes = new_figure(len(panels), len(measures), panel=(2.7, 2.3), margin=(0.6, 0.9))
-    styles: dict[str, int] = {}
+    labels = dict.fromkeys(label for _, rows in panels for label in _methods(spec, rows))
+    looks = styles(labels)
     for column, (panel, rows) in enumerate(panels):
         for line, measure in enumerate(measures):
             ax = axes[line * len(panels) + column]
-            draw_series(ax, _series(spec, rows, panel.get("x", "eps"), measure, styles))
+            draw_series(ax, _series(spec, rows, panel.get("x", "eps"), measure, looks))
             if measure == "accuracy" and spec.get("reference"):
                 _reference(ax, spec["reference"], rows)
             if not any(row.n for row in rows):
@@ -114,18 +115,21 @@ def _draw(spec: dict[str, Any], panels: Sequence[tuple[dict[str, Any], list[Meas
     return figure
 
 
+def _methods(spec: dict[str, Any], rows: Sequence[MeasuredRow]) -> dict[str, list[str]]:
+    """Methods of each series by its label."""
+    return spec.get("series") or {row["method"]: [row["method"]] for row in rows}
+
+
 def _series(
-    spec: dict[str, Any], rows: Sequence[MeasuredRow], x: str, measure: str, styles: dict[str, int]
+    spec: dict[str, Any], rows: Sequence[MeasuredRow], x: str, measure: str, looks: dict[str, dict[str, Any]]
 ) -> list[Series]:
-    """Our numbers of each series, and the paper's, hollow; `styles` gives a label one style in all panels."""
+    """Our numbers of each series, and the paper's, hollow."""
     series = []
-    methods = spec.get("series") or {row["method"]: [row["method"]] for row in rows}
-    for label, names in methods.items():
+    for label, names in _methods(spec, rows).items():
         of_method = [row for row in rows if row["method"] in names]
         if not of_method:
             continue
-        style = look(styles.setdefault(label, len(styles)))
-        style["markerfacecolor"] = style["color"]
+        style = looks[label] | {"markerfacecolor": looks[label]["color"]}
         ours = Series(f"{label}, ours" if spec.get("printed") else label, style)
         theirs = Series(f"{label}, the paper", style | {"markerfacecolor": "white", "linestyle": ":"})
         key, ci = _PRINTED.get(measure, ("", "")) if spec.get("printed") else ("", "")

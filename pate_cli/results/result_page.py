@@ -58,12 +58,14 @@ def findings_of(
     more = {"measures": _measures(done)}
     if pairs := _pairs(repeats, private):
         more["paired"] = pairs
+    figures, undrawn = _figures(rows)
     return Findings(
         recipe=Recipe("page", title or about, f"{about}; random splits: {splits}", _shows(rows), "runs"),
         command=list(command),
         table=table,
         more={name: each for name, each in more.items() if each.cells},
-        figures=_figures(rows),
+        figures=figures,
+        notes=[undrawn] if undrawn else [],
         absent=[(_name(row), row.status, row.reason) for row in rows if row.status != "ok"],
         settings=shared_settings([row.columns for row in rows]),
         private=PRIVATE,
@@ -102,17 +104,17 @@ def _name(row: MeasuredRow) -> str:
     return f"{row['dataset']}, {row['method']}, eps {number(row['eps'], 'g')}"
 
 
-def _figures(rows: Sequence[MeasuredRow]) -> dict[str, Callable[[], Figure]]:
-    """Accuracy against eps; none where there is no line to draw."""
+def _figures(rows: Sequence[MeasuredRow]) -> tuple[dict[str, Callable[[], Figure]], str]:
+    """Accuracy against eps; none, with the reason, where rows of a line differ in more than eps."""
     if len({row["eps"] for row in rows if row["eps"] is not None and math.isfinite(row["eps"])}) < 2:
-        return {}
+        return {}, ""
     from pate_cli.results.lines import draw, points  # matplotlib: a second, for pages with a figure
 
     try:
         drawn = points(rows)
-    except InputError:  # rows of one line that differ in more than eps
-        return {}
-    return {"figure": functools.partial(draw, drawn, width=6.4, height=4.0)}
+    except InputError as error:
+        return {}, f"There is no figure: {str(error).partition(';')[0]}."
+    return {"figure": functools.partial(draw, drawn, width=6.4, height=4.0)}, ""
 
 
 def shared_settings(rows: Sequence[Mapping[str, Any]]) -> Table:

@@ -13,7 +13,7 @@ from written import repeats_of, values, write_run
 from pate_cli.cli import main
 from pate_cli.errors import InputError
 from pate_cli.results import Interval, RunRecord
-from pate_cli.results.lines import COLUMN_WIDTH, draw, points
+from pate_cli.results.lines import COLUMN_WIDTH, Point, draw, points
 from pate_cli.results.means import rows_of
 from pate_cli.results.repeats import RepeatsFile, find_repeats
 from pate_cli.types import RepeatResult
@@ -113,6 +113,35 @@ def test_lines_bands_baselines_and_infeasible_points(place):
     assert figure.get_figwidth() == COLUMN_WIDTH
     styles = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axis.lines[:2]}
     assert all(len(set(kind)) == 2 for kind in zip(*styles, strict=True))  # each tells them apart
+
+
+def test_a_method_has_its_colour_and_marker_in_every_figure():
+    first, second = (
+        draw([Point("d", name, x, y) for name in names for x in (1.0, 2.0)])
+        for names in (("gaussian", "mine", "best"), ("best", "svt", "gaussian"))
+        for y in [Interval(0.7, 0.1, 3)]
+    )
+    kinds = [
+        {line.get_label(): (line.get_color(), line.get_marker()) for line in fig.axes[0].lines}
+        for fig in (first, second)
+    ]
+    assert all(kinds[0][name] == kinds[1][name] for name in ("best", "gaussian"))
+    assert len({colour for colour, _ in (*kinds[0].values(), *kinds[1].values())}) == 4
+
+
+def test_the_legend_has_the_marks_that_are_drawn():
+    points = [Point("d", "svt", 1.0, None), Point("d", "svt", 2.0, Interval(0.7, 0.1, 3))]
+    points += [Point("d", "active", x, None) for x in (1.0, 2.0)]
+    figure = draw(points)
+    legend = figure.legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["svt", "infeasible", "active: infeasible"]
+    below = [line for line in figure.axes[0].lines if line.get_ydata()[0] == 0]
+    drawn, shown = (
+        {(line.get_marker(), line.get_color(), line.get_markerfacecolor()) for line in lines}
+        for lines in (below, legend.legend_handles[1:])
+    )
+    assert len(drawn) == 2
+    assert drawn == shown
 
 
 def test_seeds_are_pooled_and_other_settings_are_lines_of_their_own():
