@@ -15,7 +15,7 @@ from pate_cli import pipeline
 from pate_cli.config import compose, parse
 from pate_cli.datasets.encoding import TableEncoder
 from pate_cli.datasets.generated import Generated
-from pate_cli.datasets.schema import Column, Schema
+from pate_cli.datasets.schema import ColumnSchema, Schema
 from pate_cli.testing import CheckFailed, require
 from pate_cli.testing.doors import Recorder
 from pate_cli.testing.release_checks import WholeNoise
@@ -23,9 +23,9 @@ from pate_cli.types import Dataset
 
 N, DELTA = 600, 1e-4
 COLUMNS = {
-    "age": Column(low=0.0, high=100.0),
-    "pay": Column(low=0.0, high=1e6, missing=True),
-    "ward": Column("category", values=["north", "south"]),
+    "age": ColumnSchema(low=0.0, high=100.0),
+    "pay": ColumnSchema(low=0.0, high=1e6, missing=True),
+    "ward": ColumnSchema("category", values=["north", "south"]),
 }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from pate_cli.datasets.new_records import ranges_of
-from pate_cli.datasets.schema import Column, Schema
+from pate_cli.datasets.schema import ColumnSchema, Schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,6 +99,6 @@ class TableEncoder:
         return fitted
 
 
-def _values(column: Column) -> list[str]:
+def _values(column: ColumnSchema) -> list[str]:
     values = list(column.values or [])
     return [*values, ""] if column.missing and "" not in values else values

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.datasets.schema import Column, Schema, listed
+from pate_cli.datasets.schema import ColumnSchema, Schema, listed
 from pate_cli.errors import ConfigError
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door
@@ -80,7 +80,7 @@ class Generated(Part):
     scale. With `marginals` the bin it is in is drawn by the noisy counts of private records.
     """
 
-    columns: Mapping[str, Column] = field(default_factory=dict)  # those used, in the order of X
+    columns: Mapping[str, ColumnSchema] = field(default_factory=dict)  # those used, in the order of X
     marginals: bool = False
     n_points: int = 0
 
@@ -142,7 +142,7 @@ class Generated(Part):
             }
         )
 
-    def _code(self, column: Column, cells: Any) -> IntArray:
+    def _code(self, column: ColumnSchema, cells: Any) -> IntArray:
         if column.kind == "category":
             numbers = {value: i for i, value in enumerate(column.values or ())}
             return np.array([numbers.get(str(cell), len(numbers)) for cell in cells], dtype=np.int64)
@@ -151,14 +151,14 @@ class Generated(Part):
         inside = np.floor(self._scale(column).to(np.where(absent, _bounds(column)[0], x)) * _BINS)
         return np.where(absent, _BINS, inside.clip(0, _BINS - 1)).astype(np.int64)
 
-    def _drawn(self, column: Column, weights: FloatArray, rng: np.random.Generator) -> Any:
+    def _drawn(self, column: ColumnSchema, weights: FloatArray, rng: np.random.Generator) -> Any:
         bins = rng.choice(len(weights), self.n_points, p=weights / weights.sum())
         if column.kind == "category":
             return np.array([*(column.values or ()), ""], dtype=object)[bins]
         x = self._scale(column).back((bins + rng.random(self.n_points)) / _BINS)
         return np.where(bins == _BINS, np.nan, x)
 
-    def _scale(self, column: Column) -> _Scale:
+    def _scale(self, column: ColumnSchema) -> _Scale:
         """The declared scale; else asinh of what is never negative, with a wide range or noisy bins."""
         low, high = _bounds(column)
         wide = self.marginals or high >= _TAIL * max(low, 1.0)
@@ -196,22 +196,22 @@ class _Scale:
         return first, last, np.arcsinh(x / self._unit)
 
 
-def _is_bounded(column: Column) -> bool:
+def _is_bounded(column: ColumnSchema) -> bool:
     if column.kind == "category":
         return bool(column.values)
     return column.low is not None and max(map(abs, _bounds(column))) <= _LARGEST
 
 
-def _bounds(column: Column) -> tuple[float, float]:
+def _bounds(column: ColumnSchema) -> tuple[float, float]:
     return float(column.low or 0.0), float(column.high or 0.0)
 
 
-def _n_bins(column: Column) -> int:
+def _n_bins(column: ColumnSchema) -> int:
     """Bins of a column; the last is for a missing number, or a text that is missing or none of the values."""
     return 1 + (_BINS if column.kind == "numeric" else len(column.values or ()))
 
 
-def _even(column: Column) -> FloatArray:
+def _even(column: ColumnSchema) -> FloatArray:
     """The same weight for each bin, and for a missing cell where there may be one."""
     weights = np.ones(_n_bins(column))
     weights[-1] = column.missing

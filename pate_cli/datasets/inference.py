@@ -11,7 +11,7 @@ import numpy as np
 from pate_cli.datasets.reading import Counts, RecordTable, has_value, texts
 from pate_cli.datasets.schema import (
     PLAIN_NUMBERS,
-    Column,
+    ColumnSchema,
     Schema,
     has_decimal_comma,
     listed,
@@ -83,32 +83,32 @@ _LIKE_NUMBER = re.compile(
 def infer(table: RecordTable, *, target: str | None, words: Collection[str], source: str) -> Schema:
     """Propose a schema for a table, from all of its records: only for public ones."""
     columns = {name: _column(table, name, words) for name in table.columns if name != target}
-    columns |= {name: Column("ignored", why=f"holds {kind}") for name, kind in table.unread.items()}
+    columns |= {name: ColumnSchema("ignored", why=f"holds {kind}") for name, kind in table.unread.items()}
     return Schema(columns, source, target)
 
 
-def kind_in_private(table: RecordTable, name: str, words: Collection[str]) -> Column:
+def kind_in_private(table: RecordTable, name: str, words: Collection[str]) -> ColumnSchema:
     """Choose the kind of a column of the one file. No single record decides it, but by stopping the run.
 
     A column of numbers has two numbers or more and no text; one of categories has no number, or two texts or
     more that are over a tenth of its cells. Between the two the run stops.
     """
     if name in table.dates:
-        return Column("ignored", why="dates")
+        return ColumnSchema("ignored", why="dates")
     if why := _why_unused(table, name):
-        return Column("ignored", why=why)
+        return ColumnSchema("ignored", why=why)
     values, counts = table.numbers(name, words)
     if counts.n_numbers and counts.first is None:
         if counts.n_numbers == 1 and (words or not counts.n_missing):
             row = int(np.argmax(~np.isnan(values)))
             accepted = " or ".join(typed(key, name) for key in ("numeric", "categories", "drop"))
             raise DataError(f"{table.place(row)}: column {name!r} holds one number; accepted: {accepted}")
-        return Column("numeric")
+        return ColumnSchema("numeric")
     slips = counts.n_others <= 1 or counts.n_numbers >= _NEARLY_ALL * (counts.n_numbers + counts.n_others)
     if counts.first is not None and counts.n_numbers and slips:
         raise DataError(not_a_number(table, name, counts))
     refuse_doubtful(table, name, words)
-    return Column("category")
+    return ColumnSchema("category")
 
 
 def remarks_on(table: RecordTable, schema: Schema, words: Collection[str]) -> Iterator[str]:
@@ -213,38 +213,38 @@ def _spaced(name: str) -> str:
     return re.sub(r"[\s.\-]+", "_", spaced)
 
 
-def _column(table: RecordTable, name: str, words: Collection[str]) -> Column:
+def _column(table: RecordTable, name: str, words: Collection[str]) -> ColumnSchema:
     cells = table.frame[name]
     n, distinct = len(cells), int(cells.nunique())
     if distinct <= 1:
-        return Column("ignored", why="constant")
+        return ColumnSchema("ignored", why="constant")
     if why := _why_unused(table, name):
-        return Column("ignored", why=why)
+        return ColumnSchema("ignored", why=why)
     values, counts = table.numbers(name, words)
     numbers = values[~np.isnan(values)]
     numeric = counts.n_numbers and counts.n_numbers >= _NEARLY_ALL * (n - counts.n_missing)
     if numeric and _are_case_numbers(name, numbers):
-        return Column("ignored", why=_CASES)
+        return ColumnSchema("ignored", why=_CASES)
     codes = numeric and hasattr(cells, "cat") and _are_codes(cells)
     if (numeric and not codes) or _has_limits(table, name, words):
         low, high = float(numbers.min()), float(numbers.max())
         if low == high:
-            return Column("ignored", why="constant")
-        return Column("numeric", low, high, missing=counts.n_numbers < n)
+            return ColumnSchema("ignored", why="constant")
+        return ColumnSchema("numeric", low, high, missing=counts.n_numbers < n)
     names = [str(text) for text in cells.cat.categories if has_value(text, words)]
     like_dates = sum(bool(_DATE.fullmatch(text.strip())) for text in names)
     if name in table.dates or (names and like_dates >= _NEARLY_ALL * len(names)):
-        return Column("ignored", why="dates")
+        return ColumnSchema("ignored", why="dates")
     if _are_serial(names, n):
-        return Column("ignored", why=_IDENTIFIERS)
+        return ColumnSchema("ignored", why=_IDENTIFIERS)
     length = sum(map(len, names)) / max(1, len(names))
     spaces = sum(text.count(" ") for text in names) / max(1, len(names))
     if distinct > 0.5 * n and n >= _FEWEST:
         free = spaces >= _WORDS - 1 or length > _LONG
-        return Column("ignored", why="free text" if free else _IDENTIFIERS)
+        return ColumnSchema("ignored", why="free text" if free else _IDENTIFIERS)
     if spaces >= _WORDS and length > _LONG:
-        return Column("ignored", why="free text")
-    return Column("category", values=names, missing=len(names) < len(cells.cat.categories))
+        return ColumnSchema("ignored", why="free text")
+    return ColumnSchema("category", values=names, missing=len(names) < len(cells.cat.categories))
 
 
 def _are_case_numbers(name: str, held: FloatArray) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pate_cli.datasets.reading import RecordTable
-from pate_cli.datasets.schema import Column, Schema, listed
+from pate_cli.datasets.schema import ColumnSchema, Schema, listed
 from pate_cli.errors import DataError
 
 if TYPE_CHECKING:
@@ -100,16 +100,16 @@ def training_table(encoder: Any, name: str) -> TrainingTable:
     return TrainingTable(schema, words, ranges)
 
 
-def _column(kind: str, part: Any, at: int) -> Column:
+def _column(kind: str, part: Any, at: int) -> ColumnSchema:
     """Column number `at` of a part of the encoder."""
     if kind == "numbers":
-        return Column()
+        return ColumnSchema()
     if kind == "declared":
         low, high, missing = float(part.low[at]), float(part.high[at]), bool(part.missing[at])
         bounded = math.isfinite(low) and math.isfinite(high)
-        return Column(low=low, high=high, missing=missing) if bounded else Column(missing=missing)
+        return ColumnSchema(low=low, high=high, missing=missing) if bounded else ColumnSchema(missing=missing)
     values = [str(value) for value in part.categories_[at]]
-    return Column("category", values=values, missing="" in values)
+    return ColumnSchema("category", values=values, missing="" in values)
 
 
 def ranges_of(X: pd.DataFrame) -> dict[str, dict[str, float]]:

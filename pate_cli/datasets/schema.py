@@ -25,7 +25,7 @@ from pate_cli.types import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PLAIN_NUMBERS", "Column", "Schema", "as_yaml", "has_decimal_comma", "listed"]
+__all__ = ["PLAIN_NUMBERS", "ColumnSchema", "Schema", "as_yaml", "has_decimal_comma", "listed"]
 __all__ += ["not_a_number", "read_schema", "typed"]
 
 PLAIN_NUMBERS = "plain numbers, without units and without separators of thousands"
@@ -42,7 +42,7 @@ _KEYS = {
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnSchema:
     """Kind of one column, with its bounds or categories.
 
     Numbers beyond `low` and `high` are clipped; a cell that is none of `values` has the code of an unseen
@@ -79,7 +79,7 @@ class Column:
 class Schema:
     """Columns of a table, and the source of this schema, for people. PUBLIC."""
 
-    columns: Mapping[str, Column]
+    columns: Mapping[str, ColumnSchema]
     source: str
     target: str | None = None
     classes: list[str] | None = None
@@ -180,12 +180,12 @@ def as_yaml(schema: Schema) -> str:
     return head + str(yaml.safe_dump(schema.plain(), sort_keys=False, allow_unicode=True, width=100))
 
 
-def _read_column(name: str, given: object) -> Column:
+def _read_column(name: str, given: object) -> ColumnSchema:
     key = f"columns.{name}"
     if not isinstance(given, dict):
         raise ConfigError(key, given, "a mapping with kind: numeric, category or ignored")
     values = {str(key): _plain_value(str(key), value) for key, value in given.items()}
-    column = read_options(Column, values, f"{key}.")
+    column = read_options(ColumnSchema, values, f"{key}.")
     low, high = column.low, column.high
     if (low is None) != (high is None) or (low is not None and high is not None and low >= high):
         raise ConfigError(f"{key}.low, high", [low, high], "two numbers, the lower one first, or null twice")
@@ -201,7 +201,9 @@ def _plain_value(key: str, value: Any) -> Any:
     return {"true": True, "false": False}.get(value, value) if key == "missing" else value
 
 
-def _numbers(table: RecordTable, name: str, column: Column, words: Collection[str], new: bool) -> FloatArray:
+def _numbers(
+    table: RecordTable, name: str, column: ColumnSchema, words: Collection[str], new: bool
+) -> FloatArray:
     """Cells of a column of numbers; refuses the first text, missing number or infinity that does not fit.
 
     Where missing numbers have a code, a text among numbers is one of them; of few new records all may be.
@@ -233,7 +235,7 @@ def _another_column(table: RecordTable, name: str, found: Counts) -> str:
     return f"{table.place(row)}: numeric column {name!r} has {cell!r}; {why}{comma}"
 
 
-def _category(cells: Any, column: Column, words: Collection[str]) -> Any:
+def _category(cells: Any, column: ColumnSchema, words: Collection[str]) -> Any:
     """Set cells that hold no value to the empty text, where those are told apart."""
     import pandas as pd
 

@@ -22,7 +22,7 @@ from pate_cli.datasets.inference import (
 )
 from pate_cli.datasets.labels import Labels, identity, number_in
 from pate_cli.datasets.reading import RecordTable
-from pate_cli.datasets.schema import Column, Schema, listed, read_schema, typed
+from pate_cli.datasets.schema import ColumnSchema, Schema, listed, read_schema, typed
 from pate_cli.datasets.three_files import PATH, Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.types import Dataset, IntArray
@@ -194,13 +194,13 @@ def _schema(
             continue
         entry = None if given is None else given.columns[column]
         if column in left_out:
-            entry = Column("ignored", why="left out")
+            entry = ColumnSchema("ignored", why="left out")
         elif column in row_names:
-            entry = Column("ignored", why=ROW_NAMES)
+            entry = ColumnSchema("ignored", why=ROW_NAMES)
         elif column in lists["numeric"]:
-            entry = replace(entry if entry and entry.kind == "numeric" else Column(), missing=True)
+            entry = replace(entry if entry and entry.kind == "numeric" else ColumnSchema(), missing=True)
         elif column in lists["categories"]:
-            entry = entry if entry and entry.kind == "category" else Column("category")
+            entry = entry if entry and entry.kind == "category" else ColumnSchema("category")
         elif entry is None:
             entry = kind_in_private(private, column, words)
         elif not declared and public is not None and entry.kind != "numeric" and not looks_like_unit(column):
