@@ -88,3 +88,9 @@ def test_the_reference_has_every_module_of_the_accounting():
 def test_every_command_is_on_a_page_that_was_written_by_hand():
     text = "".join(page.read_text(encoding="utf-8") for page in pages())
     assert [command for command in COMMANDS if not re.search(rf"pate {command}\b", text)] == []
+
+
+def test_the_docs_are_at_most_15_000_words():
+    words = {page.name: len(page.read_text(encoding="utf-8").split()) for page in [*pages(), *REFERENCE]}
+    assert sum(words.values()) <= 15_000
+    assert {name: n for name, n in words.items() if n > 1_800} == {}
