@@ -15,6 +15,7 @@ PRESETS = sorted((conf_dir() / "experiment").glob("*.yaml"))
 EXPECTED = {
     "asq_mushroom": ("mushroom", "active", 0.5),
     "best_csv": ("csv", "best", 1),
+    "btt18_remark3": ("thresholds", "svt", 1),
     "psq_mushroom": ("mushroom", "gaussian", 0.5),
     "svt_synthetic": ("synthetic", "svt", 1),
 }
