@@ -155,6 +155,8 @@ BUGS = [
      "mechanisms.soft:SoftSession.ask", "scores[j, half.above[0]] =", "scores[j] = plain[j] +"),
     ("a score counted twice", moved, Form("soft"),
      "mechanisms.soft:ScoreBins.of", "n_bins - 1)] += 1", "n_bins - 1)] += 2"),
+    ("a width by exact scores", moved, Form("soft", (("coarse", 0.5),)),
+     "mechanisms.soft:SoftPlan.scores", "released[near] is None or", "fine.plain[j].max() % 2 or"),
     # hypotheses
     ("a choice with twice eps", paid, Form("sspp"),
      f"{agnostic}.sspp:SsppPlan.chosen", "eps=self.eps", "eps=2 * self.eps"),

@@ -2,7 +2,8 @@
 
 A query's scores are put into bins of width alpha. If the fullest bin is stable, its middle is the answer; if
 not, fresh noise, and the fullest of the bins shifted by alpha/2 is tested; if that is not stable either, the
-answer is bottom. The student learns from the scores.
+answer is bottom. The student learns from the scores. With `coarse` each query has a width of its own (section
+5, "per-query precision parameters"), chosen by the answers to the queries before it.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn
 from numpy.typing import NDArray
 
-from pate_cli.checks import Real, option
+from pate_cli.checks import Or, Real, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import sparse_vector, teaching
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
@@ -39,6 +41,9 @@ from pate_cli.types import (
 __all__ = ["Options", "ScoreBins", "SoftPlan", "SoftSession", "calibrate", "fit_on_scores", "score_bins"]
 
 
+checked_options: tuple[dict[str, Any], ...] = ({}, {"coarse": 0.5})
+
+
 class _Width:
     """1 over a whole number: the width of a bin."""
 
@@ -57,6 +62,7 @@ class Options:
     """Options of `mechanism=soft`."""
 
     width: float = option(0.1, _Width())
+    coarse: float | None = option(None, Or("null", _Width()))
     calibration: str = option("tight", sparse_vector.CALIBRATION)
     cutoff: int | None = option("auto", sparse_vector.CUTOFF)
 
@@ -70,6 +76,10 @@ def calibrate(options: Options, setting: Setting) -> SoftPlan:
         accepted = f"a mechanism for {setting.n_classes} classes, as gaussian; soft labels are of two"
         raise ConfigError("mechanism.name", "soft", accepted)
     n_bins, rule, cutoff = round(1 / options.width), options.calibration, options.cutoff
+    n_coarse = round(1 / options.coarse) if options.coarse else 0
+    if n_coarse >= n_bins:
+        accepted = f"null, or a width above mechanism.width={options.width:g}"
+        raise ConfigError("mechanism.coarse", options.coarse, accepted)
     if cutoff is not None and cutoff > setting.n_public:
         accepted = f"auto, or a whole number from 1 to the number of queries, {setting.n_public}"
         raise ConfigError("mechanism.cutoff", cutoff, accepted)
@@ -80,7 +90,7 @@ def calibrate(options: Options, setting: Setting) -> SoftPlan:
     scores = np.where(X[:, 0] > 0.5, 0.8, 0.1)
     fit_on_scores(setting, PublicPoints(X), np.arange(40), scores, np.random.default_rng(0))
     if math.isinf(setting.eps):
-        return SoftPlan(setting, n_bins, setting.n_public, None)
+        return SoftPlan(setting, n_bins, setting.n_public, None, n_coarse)
     # a query is up to two tests, and goes unanswered after two failed ones
     eps, delta, n_tests, K = setting.eps, setting.delta, 2 * setting.n_public, setting.n_teachers
     T = max(1, sparse_vector.auto_cutoff(eps, delta, n_tests, K, rule) // 2) if cutoff is None else cutoff
@@ -89,7 +99,7 @@ def calibrate(options: Options, setting: Setting) -> SoftPlan:
         ways = ["mechanism.cutoff=1"] if T > 1 and sparse_vector.fewest_teachers(least) <= K else []
         options_used = f"cutoff={T} (2 x {T} failed tests)"
         raise sparse_vector.cannot_answer(tests, K, options_used, ways, mechanism="soft")
-    return SoftPlan(setting, n_bins, T, tests)
+    return SoftPlan(setting, n_bins, T, tests, n_coarse)
 
 
 @dataclass(frozen=True)
@@ -101,6 +111,7 @@ class SoftPlan(Mechanism):
     n_bins: int  # B, at least 2
     cutoff: int  # T: queries that may go unanswered, if both their tests fail
     tests: SvtCalibration | None  # for 2 T and twice the number of queries; None at eps = inf
+    n_coarse: int = 0  # bins of queries beside unanswered ones; 0 for n_bins everywhere
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -118,6 +129,7 @@ class SoftPlan(Mechanism):
     def describe(self) -> dict[str, Any]:
         """Its public numbers; `tests` are the sub-queries the noise is calibrated for."""
         numbers = {"ell": self.setting.n_public, "width": 1 / self.n_bins, "cutoff": self.cutoff}
+        numbers |= {"coarse": 1 / self.n_coarse} if self.n_coarse else {}
         if self.tests is None:
             return numbers
         c = asdict(self.tests)
@@ -147,12 +159,32 @@ class SoftPlan(Mechanism):
         ensemble = teaching.train_teachers(s, private.records, rng)
         order, points = rng.permutation(public.n_points), public.seen(s.teacher_mapped).X
         session = SoftSession(self.tests, door)
-        released = session.answer_all(score_bins(ensemble.teachers, points[order], self.n_bins))
+        released = self.scores(session, ensemble.teachers, points[order])
         asked = order[: len(released)]
         scores = np.array([np.nan if score is None else score for score in released])
         labels = np.where(np.isnan(scores), UNANSWERED, scores >= 0.5).astype(np.int64)
         model = fit_on_scores(s, public, asked, scores, rng)
         return Released(model, Answers(asked, labels, n_teachers=s.n_teachers), session.spent())
+
+    def scores(self, session: SoftSession, teachers: Iterable[Any], X: Any) -> list[float | None]:
+        """Ask for the scores of the rows of X, in order; with `n_coarse` each in bins of its own width.
+
+        The bins are coarse where the nearest row asked before went unanswered, or had coarse bins itself:
+        post-processing of public points and earlier answers, as adaptive queries are.
+        """
+        fine = score_bins(teachers, X, self.n_bins)
+        if not self.n_coarse:
+            return session.answer_all(fine)
+        bins = fine, score_bins(teachers, X, self.n_coarse)
+        released, is_coarse = list[float | None](), list[bool]()
+        for j in range(X.shape[0]):
+            near = _nearest(X, j) if j else None
+            is_coarse.append(near is not None and (released[near] is None or is_coarse[near]))
+            answer = session.answer_all(bins[is_coarse[j]].at(j))
+            if not answer:
+                break
+            released += answer
+        return released
 
     def attacks(self) -> list[SampledAttack]:
         """Worst-case scores for an audit: one teacher's scores differ between D and D'.
@@ -229,6 +261,10 @@ class ScoreBins(_Private):
             bins.shifted[rows[inside], shifted[inside]] += 1
         return bins
 
+    def at(self, j: int) -> ScoreBins:
+        """Bins of one point."""
+        return ScoreBins(self.plain[j : j + 1], self.shifted[j : j + 1])
+
     def fullest(self) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
         """Middle of the fullest bin and its distance to instability, plain and shifted, shapes (m,)."""
         n_bins = self.plain.shape[1]
@@ -239,6 +275,15 @@ class ScoreBins(_Private):
             (np.argmax(shifted, axis=1) + 1.0) / n_bins,
             distance_to_instability(shifted),
         )
+
+
+def _nearest(X: Any, j: int) -> int:
+    """Row before j that is nearest to row j, the first of several. Of public points."""
+    before, row = X[:j], X[[j]]
+    if sp.issparse(X):
+        squares = before.multiply(before).sum(axis=1) - 2 * (before @ row.T).toarray()
+        return int(np.argmin(np.asarray(squares).ravel()))
+    return int(np.argmin(((before - row) ** 2).sum(axis=1)))
 
 
 def score_bins(teachers: Iterable[Any], X: Any, n_bins: int) -> ScoreBins:

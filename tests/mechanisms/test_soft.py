@@ -6,9 +6,11 @@ import itertools
 import json
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from pate_cli import mechanisms
 from pate_cli.audit import audit
@@ -90,6 +92,11 @@ def test_first_the_plain_bin_then_the_shifted_one_then_bottom():
     ("options", "change", "key"),
     [
         ({"width": 0.3}, {}, r"mechanism\.width: got 0\.3; accepted: 1 over a whole number"),
+        (
+            {"coarse": 0.25},
+            {},
+            r"mechanism\.coarse: got 0\.25; accepted: null, or a width above .*width=0\.25",
+        ),
         ({"cutoff": 61}, {}, r"mechanism\.cutoff: got 61; accepted: auto, or a whole number from 1 to .* 60"),
         ({}, {"n_classes": 3}, r"mechanism\.name: got 'soft'; .*3 classes"),
         ({}, {"teacher": ("linear_svm", {})}, r"teacher\.estimator: got 'linear_svm'; .*predict_proba"),
@@ -115,6 +122,23 @@ def test_refuses_too_few_teachers_and_says_how_many_would_do():
 def test_calibration_error_in_numbers():
     p = np.array([0.1, 0.1, 0.1, 0.1, 0.9, 0.9])
     assert calibration_error(p, np.array([0, 0, 0, 1, 1, 1])) == pytest.approx((4 * 0.15 + 2 * 0.1) / 6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_bins_are_coarse_beside_unanswered_points(form):
+    X = form(np.array([[0.0], [9.0], [0.1], [8.0], [0.2], [7.0]]))
+    asked = []
+
+    class Session:
+        def answer_all(self, bins):
+            asked.append(bins.plain.shape[1])
+            return [None if len(asked) == 2 else 0.5]
+
+    plan = calibrate({"width": 0.1, "coarse": 0.5})
+    released = plan.scores(Session(), [SimpleNamespace(scores=lambda X: np.full(X.shape[0], 0.3))], X)
+    # 9 goes unanswered: coarse next to it, and next to 8, which was coarse
+    assert asked == [10, 10, 10, 2, 10, 2]
+    assert released == [0.5, None, 0.5, 0.5, 0.5, 0.5]
 
 
 def test_audit(monkeypatch):
