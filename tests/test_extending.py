@@ -158,7 +158,7 @@ def test_a_query_strategy_a_learner_and_a_recipe_of_an_installed_package(install
         "dataset.n_records=600",
         "split.public=30",
     ]
-    code, out, err = pate("frontier", *argv, path=installed)
+    code, out, err = pate("frontier", *argv, "--no-limit", path=installed)
     assert code == 0, err
     assert "spread" in out
     code, _, err = pate("frontier", "--config-dir", "nowhere", path=installed)

@@ -56,7 +56,7 @@ def frontier(repeats: pd.DataFrame, plan: Plan, command: Sequence[str]) -> Findi
         shows="What each method gets for a budget, and what is got without privacy.",
         tables=frontier_tables(board),
         draw=functools.partial(draw, drawn, title=f"{title}, {config.repeats} splits", width=6.4, height=4.0),
-        notes=_REMARKS,
+        notes=[*chosen_families([board]), *_REMARKS],
         said=frontier_statements(board, _releases(plan)),
     )
 

@@ -51,6 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_options(parser, "0.25,0.5,1,2,4", "outputs/frontier/NAME-HASH")
     parser.add_argument(
-        "--limit", action="store_true", help=f"measure the {LIMIT} too, which takes seconds a split"
+        "--limit",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help=f"measure the {LIMIT}, too, which takes 3 s a split (default: yes)",
     )
     return parser

@@ -25,12 +25,16 @@ __all__ = [
     "MAJORITY",
     "NOT_PRIVATE",
     "TRUE_LABELS",
+    "WITHOUT_PRIVACY",
 ]
 __all__ += ["METRICS", "Board", "Metric", "Standing", "boards_of", "standings"]
 
 NOT_PRIVATE = "not differentially private"
 ALL_PRIVATE, TRUE_LABELS, MAJORITY = "all private records", "student on true labels", "majority class"
-LIMIT = "best model without privacy"
+WITHOUT_PRIVACY = " without privacy"
+"""Ends the name of a model on all private records that is called by its learner."""
+
+LIMIT = f"best model{WITHOUT_PRIVACY}"
 EXACT = "student on exact votes"
 
 FAMILY = "is "
@@ -88,8 +92,20 @@ class Board:
     learner: str = ""  # of the student, by which the baseline on all private records is called
 
     def shown(self, name: str) -> str:
-        """Name of a method or a baseline in tables, figures and sentences."""
-        return f"{self.learner} without privacy" if self.learner and name == ALL_PRIVATE else name
+        """Name of a method or a baseline in tables, figures and sentences: that of a model's learner."""
+        if self.learner and name == ALL_PRIVATE:
+            return f"{self.learner}{WITHOUT_PRIVACY}"
+        if self.learner and name == LIMIT and (families := self.families):
+            return f"{LIMIT} ({'mostly ' * (len(families) > 1)}{next(iter(families))})"
+        return name
+
+    @property
+    def families(self) -> dict[str, int]:
+        """At how many splits each family is the best model without privacy, the most frequent first."""
+        if (row := self.baselines.get(LIMIT)) is None:
+            return {}
+        counts = {name: int(row.repeats[name].count()) for name in row.measures if name.startswith(FAMILY)}
+        return {name.removeprefix(FAMILY): n for name, n in sorted(counts.items(), key=lambda item: -item[1])}
 
     @functools.cached_property
     def rows(self) -> list[MeasuredRow]:

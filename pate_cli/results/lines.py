@@ -15,7 +15,7 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 
 from pate_cli.errors import InputError
-from pate_cli.results.boards import ALL_PRIVATE, BASELINES
+from pate_cli.results.boards import ALL_PRIVATE, BASELINES, LIMIT, WITHOUT_PRIVACY
 from pate_cli.results.figures import band, below_axis, hollow, new_figure, number_axis, styles
 from pate_cli.results.interval import Interval
 from pate_cli.results.means import MeasuredRow, pooled
@@ -191,8 +191,6 @@ _SHARES = ("accuracy", "balanced_accuracy", "roc_auc", "ceiling", "majority")
 _ACROSS: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (3, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2, 1, 2)))
 """Line style of each baseline, in their order; methods have markers, these have none."""
 
-_WITHOUT_PRIVACY = " without privacy"  # ends the name of a baseline that is called by its learner
-
 
 def draw(
     found: Sequence[Point],
@@ -259,14 +257,15 @@ def _entries(found: Sequence[Point], series: dict[str, Any], across: dict[str, A
 
 
 def _is_baseline(name: str) -> bool:
-    return name in BASELINES or name.endswith(_WITHOUT_PRIVACY)
+    return name in BASELINES or WITHOUT_PRIVACY in name
 
 
 def _level(name: str, looks: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """Line across: a baseline's is grey, and that of a method without privacy has its colour."""
     if name in looks:
         return {key: looks[name][key] for key in ("color", "linestyle")} | {"linewidth": 1}
-    index = list(BASELINES).index(name if name in BASELINES else ALL_PRIVATE)
+    shown = LIMIT if name.startswith(LIMIT) else name if name in BASELINES else ALL_PRIVATE
+    index = list(BASELINES).index(shown)
     return {"color": "0.35", "linewidth": 1, "linestyle": _ACROSS[index]}
 
 

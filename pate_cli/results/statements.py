@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
-from pate_cli.results.boards import ALL_PRIVATE, FAMILY, LIMIT, MAJORITY, Board, Standing
+from pate_cli.results.boards import ALL_PRIVATE, LIMIT, MAJORITY, Board, Standing
 from pate_cli.results.interval import Interval
 from pate_cli.results.ranking import fewest_tables, friedman
 from pate_cli.results.tables import number
@@ -59,10 +59,11 @@ def _decision(
     """Method to use at a budget, how far it is from models without privacy, and which are as good."""
     of_mechanism = [text for text in releases.get((best, eps), ()) if text.startswith("mechanism")]
     text = f"At eps {eps:g} use {' '.join(of_mechanism) or best} ({number(board.values(eps)[best])}"
-    for name in (ALL_PRIVATE, LIMIT):
-        if name in board.baselines and (gap := board.lead(name, best, eps)) is not None:
-            points = gap.times(100 if gap.mean >= 0 else -100).text(1)
-            text += f"; {points} points {'below' if gap.mean >= 0 else 'above'} {board.shown(name)}"
+    limit = LIMIT if LIMIT in board.baselines else ALL_PRIVATE
+    if limit in board.baselines and (gap := board.lead(limit, best, eps)) is not None:
+        points = gap.times(100 if gap.mean >= 0 else -100).text(1)
+        where = f"{'below' if gap.mean >= 0 else 'above'} {'the ' * (limit == LIMIT)}{board.shown(limit)}"
+        text += f"; {points} points {where}"
     leads = {name: board.lead(best, name, eps) for name in board.methods if name != best}
     close = [name for name, lead in leads.items() if lead and lead.sign == 0]
     return f"{text})" + (f"; {', '.join(close)} may be as good." if close else ".")
@@ -126,10 +127,7 @@ def chosen_families(boards: Sequence[Board]) -> list[str]:
     """Say which family of models is the limit, table by table."""
     sentences = []
     for board in boards:
-        row = board.baselines[LIMIT]
-        counts = {name: int(row.repeats[name].count()) for name in row.measures if name.startswith(FAMILY)}
-        if counts:
-            often = sorted(counts.items(), key=lambda item: -item[1])
-            families = ", ".join(f"{name.removeprefix(FAMILY)} at {count}" for name, count in often)
+        if counts := board.families:
+            families = ", ".join(f"{name} at {count}" for name, count in counts.items())
             sentences.append(f"{LIMIT} on {board.name}: {families} of {sum(counts.values())} splits.")
     return sentences

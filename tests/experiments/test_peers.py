@@ -38,6 +38,7 @@ def test_the_ebm_is_on_the_same_splits(monkeypatch, capsys, tmp_path):
     pytest.importorskip("interpret")
     monkeypatch.chdir(tmp_path)
     argv = ["frontier", "--config-dir", CONF, "--methods", "noisy_gd,ebm", "--eps", "4", "--repeats", "2"]
+    argv.append("--no-limit")
     assert cli.main([*argv, "--output", "out", *SMALL]) == 0, capsys.readouterr().err
     assert "ebm" in capsys.readouterr().out
     assert cli.main(["run", "--config-dir", CONF, "mechanism=ebm", "eps=1", "release=true", *SMALL]) == 2

@@ -24,7 +24,17 @@ SMALL = ["dataset.n_records=1000", "split.public=40", "teacher.size=40", "comput
 COMMANDS = {
     "run": ["run", *SMALL, "repeats=2", "eps=4"],
     "sweep": ["run", "-m", *SMALL, "repeats=2", "mechanism=gaussian,svt", "eps=0.05,8", "seed=1"],
-    "frontier": ["frontier", *SMALL, "--repeats", "2", "--eps", "1,8", "--methods", "svt,svt-liu2021"],
+    "frontier": [
+        "frontier",
+        *SMALL,
+        "--repeats",
+        "2",
+        "--eps",
+        "1,8",
+        "--methods",
+        "svt,svt-liu2021",
+        "--no-limit",
+    ],
     "leaderboard": ["leaderboard", *SMALL[1:], "--repeats", "2", "--eps", "8", "--methods", "gaussian"],
     "recipe": ["reproduce", "./recipe"],
     "tune": ["tune", *SMALL, "repeats=2", "student=logistic,tree", "eps=4"],
