@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
         "--missing", action="append", default=[], metavar="TEXT", help="a cell that stands for no value"
     )
     add_format_options(describe)
-    for command in (listed, describe):
+    for command in (listed, fetch, verify, describe):
         add_output_options(command, quiet=False)
     options = parser.parse_args(argv)
     if options.command == "list":
@@ -60,8 +60,9 @@ def main(argv: list[str]) -> int:
     if options.command == "describe":
         return _describe(options)
     if options.command == "fetch":
-        return _fetch(_entries(options.names, "fetch"))
-    return _verify(_entries(options.names or ["all"], "verify"), named=bool(options.names))
+        return _fetch(_entries(options.names, "fetch"), as_json=options.json)
+    entries = _entries(options.names or ["all"], "verify")
+    return _verify(entries, named=bool(options.names), as_json=options.json)
 
 
 def _entries(names: list[str], command: str) -> list[KnownDataset]:
@@ -146,21 +147,35 @@ def _describe(options: argparse.Namespace) -> int:
     return 0
 
 
-def _fetch(entries: list[KnownDataset]) -> int:
+def _fetch(entries: list[KnownDataset], *, as_json: bool) -> int:
+    records = []
     for entry in entries:
         for file in require(entry):
-            grid.line(f"{entry.name}: {file.path} ok")
+            records.append(_checked(entry.name, file.path, "ok"))
+            if not as_json:
+                grid.line(f"{entry.name}: {file.path} ok")
+    if as_json:
+        print_json("data fetch", {"table": records})
     return 0
 
 
-def _verify(entries: list[KnownDataset], *, named: bool) -> int:
+def _checked(name: str, file: object, state: str) -> dict[str, str]:
+    return {"name": name, "file": str(file), "state": state}
+
+
+def _verify(entries: list[KnownDataset], *, named: bool, as_json: bool) -> int:
     """Print the state of every file; DataError for a wrong one, or one that is missing and was named."""
     bad: list[FileStatus] = []
+    records = []
     for entry in entries:
         for file in status(entry):
-            grid.line(f"{entry.name}: {file.path or file.file} {file.state}")
+            records.append(_checked(entry.name, file.path or file.file, file.state))
+            if not as_json:
+                grid.line(f"{entry.name}: {file.path or file.file} {file.state}")
             if file.state == "wrong" or (file.state == "missing" and named):
                 bad.append(file)
+    if as_json:
+        print_json("data verify", {"table": records})
     if bad:
         missing = f"{bad[0].dataset}: {bad[0].file} is missing; run `pate data fetch {bad[0].dataset}`"
         others = f" (and {len(bad) - 1} more, above)" if len(bad) > 1 else ""

@@ -15,6 +15,7 @@ import numpy as np
 
 from pate_cli.checks import Real, take
 from pate_cli.commands.own_files import add_format_options, read_table
+from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.datasets import kind_of
 from pate_cli.datasets.labels import Labels, identity
 from pate_cli.datasets.libsvm import parse
@@ -47,6 +48,8 @@ class _Records:
 def main(argv: list[str]) -> int:
     """Run `pate predict`."""
     args = _parser().parse_args(argv)
+    if args.json and args.output is not None:
+        raise InputError("--json: not with --output; give one of them")
     if args.output is not None:
         check_file(args.output)
     if args.threshold is not None:
@@ -57,6 +60,13 @@ def main(argv: list[str]) -> int:
         raise ConfigError("--threshold", args.threshold, accepted)
     records = _numbered(args, model) if model.encoder is None else _table(args, model)
     labels, shares = _predicted(args, model, records)
+    measured = None
+    if records.labels is not None:
+        measured = _accuracy(model.classes, labels, records.labels, args.threshold is not None)
+    if args.json:
+        lines = _lines(model, labels, args.id, records.names, shares)
+        print_json("predict", {"table": lines}, [*records.remarks, *filter(None, [measured])])
+        return 0
     text = _text(model, labels, args.id, records.names, shares)
     if args.output is not None:
         write_output(args.output, text)
@@ -66,10 +76,8 @@ def main(argv: list[str]) -> int:
         out().out(text, end="", highlight=False)
     for remark in records.remarks:
         err().print(f"pate: {one_line(remark)}", soft_wrap=True, markup=False)
-    if records.labels is not None and (
-        text := _accuracy(model.classes, labels, records.labels, args.threshold is not None)
-    ):
-        err().print(one_line(text), soft_wrap=True, markup=False)
+    if measured:
+        err().print(one_line(measured), soft_wrap=True, markup=False)
     return 0
 
 
@@ -125,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--target", metavar="COLUMN", help="column with the labels (default: as in training)")
     add_format_options(parser)
+    add_output_options(parser, quiet=False)
     parser.add_argument(
         "--trust",
         metavar="TYPE",
@@ -188,6 +197,20 @@ def _predicted(
         err().print(text, markup=False, soft_wrap=True)
     labels = [model.classes[code] for code in codes.tolist()]
     return labels, shares.tolist() if shares is not None and args.proba else None
+
+
+def _lines(
+    model: SavedStudent, labels: list[str], id: str, names: list[str] | None, shares: list[list[float]] | None
+) -> list[dict[str, Any]]:
+    """Name, label and probability of each class, of each record."""
+    lines = []
+    for row, label in enumerate(labels):
+        line: dict[str, Any] = {} if names is None else {id: names[row]}
+        line |= {"label": label}
+        if shares is not None:
+            line |= {f"probability.{name}": shares[row][code] for code, name in enumerate(model.classes)}
+        lines.append(line)
+    return lines
 
 
 def _text(

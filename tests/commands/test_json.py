@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pate_cli import cli
+from pate_cli.datasets.files import ENTRIES, KnownDataset, SourceFile
 
 README = Path(__file__).resolve().parents[2] / "outputs" / "README.md"
 SMALL = ["features=none", "student=logistic", "dataset.n_records=1000", "split.public=40"]
@@ -22,6 +24,7 @@ kind: runs
 rows:
   - {name: one, overrides: [eps=4, repeats=2, SMALL], printed: {accuracy: 0.9, ci: 0.1}}
 """
+NEW = b"0 1:1 2:-1\n1 2:1\n"
 COMMANDS = [
     ["run", *SMALL, "hydra.run.dir=outputs/a", "name=a"],
     ["run", *SMALL, "hydra.run.dir=outputs/b", "eps=4"],
@@ -47,6 +50,9 @@ COMMANDS = [
     ["check", "--list"],
     ["data", "list"],
     ["data", "describe", "own.csv", "--target", "b"],
+    ["data", "fetch", "a9a"],
+    ["data", "verify", "a9a"],
+    ["predict", "outputs/a/student.skops", "new.svm", "--proba"],
 ]
 
 
@@ -56,6 +62,7 @@ def place(tmp_path_factory):
     place = tmp_path_factory.mktemp("json")
     (place / "own").mkdir()
     (place / "own" / "recipe.yaml").write_text(RECIPE.replace("SMALL", ", ".join(SMALL)))
+    (place / "new.svm").write_bytes(NEW)
     (place / "own.csv").write_text("a,b\n" + "1,x\n2,y\n" * 9)
     return place
 
@@ -64,6 +71,9 @@ def place(tmp_path_factory):
 def there(place, monkeypatch):
     """Be in it."""
     monkeypatch.chdir(place)
+    file = SourceFile("new.svm", "http://127.0.0.1:1/toy", hashlib.sha256(NEW).hexdigest())
+    monkeypatch.setitem(ENTRIES, "a9a", KnownDataset("a9a", 2, 2, 2, (file,), "test"))
+    monkeypatch.setenv("PATE_DATA", str(place))
     monkeypatch.setattr("pate_cli.engine.limits._TUNED_ON", 200)
     monkeypatch.setattr("pate_cli.results.figures.render", lambda *_, **__: (b"", b"", 1.0))
 
