@@ -12,7 +12,7 @@ import math
 import operator
 import re
 import textwrap
-from collections import defaultdict
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -353,16 +353,11 @@ def put_to(check, form):
 passed = set()  # checks of what has no bug: many bugs share one
 
 
-def test_the_list_of_the_docs_counts_the_bugs_of_each_check():
+def test_the_docs_count_the_bugs_of_each_check():
     page = (Path(__file__).parents[1] / "docs" / "auditing.md").read_text()
     section = page.partition("## Seeded bugs")[2].partition("\n## ")[0]
-    rows = re.findall(r"^- `(\w+)`, (\d+): (.*)$", section, re.MULTILINE)
-    by_check = defaultdict(list)
-    for name, check, *_ in BUGS:
-        by_check[check.__name__].append(name)
-    assert {check: int(count) for check, count, _ in rows} == {c: len(names) for c, names in by_check.items()}
-    for check, _, examples in rows:
-        assert set(examples.split("; ")) <= set(by_check[check]), check
+    shown = {check: int(count) for check, count in re.findall(r"`(\w+)`\s(\d+)", section)}
+    assert shown == Counter(check.__name__ for _, check, *_ in BUGS)
 
 
 @pytest.mark.parametrize(
