@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import generated  # docs/site/generated.py
 
 project = "pate"
 copyright = "the authors of pate"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_design"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_design", "sphinx_copybutton"]
 exclude_patterns = ["example", "site"]
 
 myst_enable_extensions = ["colon_fence"]
@@ -22,6 +24,19 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 suppress_warnings = ["ref.citation"]  # sources are listed, not all are cited in the same docstring
 
+
+def _repository() -> list[dict[str, str]]:
+    """Link to the repository that this checkout was cloned from, if that has a public address."""
+    command = ["git", "-C", str(Path(__file__).parent), "remote", "get-url", "origin"]
+    try:
+        url = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:  # no git
+        return []
+    url = re.sub(r"^(?:ssh://)?git@([^:/]+)[:/]", r"https://\1/", url).removesuffix(".git")
+    icon = {"name": "Repository", "url": url, "icon": "fa-solid fa-code-branch", "type": "fontawesome"}
+    return [icon] if re.match(r"https?://[^@]+$", url) else []
+
+
 html_theme = "pydata_sphinx_theme"
 html_title = "pate"
 html_static_path = ["site/static"]
@@ -29,8 +44,11 @@ html_css_files = ["pate.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"index": [], "reference/index": []}
+copybutton_prompt_text = r"\$ "  # of a shell, not copied
+copybutton_prompt_is_regexp = True
 html_theme_options = {
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["theme-switcher", "navbar-icon-links"],
+    "icon_links": _repository(),
     "navbar_align": "left",
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],

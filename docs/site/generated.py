@@ -96,12 +96,12 @@ def _table(file: Path, prefix: str, accepted: dict[str, str]) -> list[str]:
         rows.setdefault(name, ("", ""))
     if not rows:
         return ["No keys of its own."]
-    lines = ["| key | default | accepted values; meaning |", "|---|---|---|"]
+    lines = ["::::{div} keys", "| key | default | accepted values; meaning |", "|---|---|---|"]
     for name, (value, comment) in rows.items():
         meaning = "; ".join(text for text in (accepted.get(name), comment) if text)
         cells = (f"`{name}`", f"`{value}`" if value else "", meaning)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return lines
+    return [*lines, "::::"]
 
 
 _GROUPS = ("dataset", "mechanism", "features", "teacher", "student", "compute", "split")
