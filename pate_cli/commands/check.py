@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         "be the import path of a module. Without mechanism.KEY=VALUE the module's checked_options are "
         "tried. Makes its own records; writes nothing. Exit code 1 if a check fails.",
         epilog="Example: pate check mechanism=svt mechanism.cutoff=2. None of the checks proves a guarantee. "
-        "docs/extending.md says what they mean, and how a test of your own runs them.",
+        "docs/auditing.md says what they mean, docs/extending.md how a test of your own runs them.",
     )
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="as of pate run")
     parser.add_argument("--list", action="store_true", help="the mechanisms there are and what they promise")

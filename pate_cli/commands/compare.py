@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate compare",
         description="Compare two results (runs, sweeps, frontiers, ...): settings in which they differ, and "
-        "of every measure the mean difference with its 95%% confidence interval, repeat by repeat where both "
+        "of every measure the mean difference with its 95% confidence interval, repeat by repeat where both "
         "are at the same splits of the same data; else the reason why not.",
         epilog="Example: pate compare first second, where both were run with name=first and name=second.",
     )

@@ -21,8 +21,11 @@ from pate_cli.terminal import err
 __all__ = ["main"]
 
 _WORDS = {
-    "delta_comp": "delta of composition",
-    "delta_stab": "delta of the threshold's tail",
+    "cutoff": "unstable answers, at most (T)",
+    "delta_comp": "delta: composition",
+    "delta_stab": "delta: unstable label released",
+    "redraw": "threshold drawn anew",
+    "rule": "calibration",
     "sigma": "noise (sigma), votes",
     "threshold_scale": "noise of the threshold, votes",
     "query_scale": "noise of a query, votes",
@@ -249,6 +252,8 @@ def _queries(run: Row) -> list[tuple[str, Any, str]]:
 def _show(value: Any) -> str:
     if isinstance(value, str):
         return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4g}" if value < 10_000 else f"{value:,.0f}"

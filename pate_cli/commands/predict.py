@@ -111,14 +111,14 @@ def _parser() -> argparse.ArgumentParser:
         prog="pate predict",
         description="Print the label a saved student gives to each record, one a line; "
         "the accuracy too, on stderr, where the records have labels. With --id or --proba a CSV table.",
-        epilog="example: pate predict outputs/.../student.skops new.csv --id name --proba --output labels",
+        epilog="example: pate predict outputs/.../student.skops new.csv --id name --proba --output out.csv",
     )
     parser.add_argument("model", metavar="MODEL.skops", type=Path, help="a student saved by `pate run`")
     parser.add_argument(
         "data",
         metavar="DATA",
         type=Path,
-        help="a CSV or Parquet file for a student trained on a table, else a LIBSVM file; .bz2, .gz, .xz too",
+        help="CSV, JSON lines or Parquet for a student of a table, else LIBSVM; .bz2, .gz, .xz too",
     )
     parser.add_argument("--output", metavar="FILE", type=Path, help="write here, not to stdout")
     parser.add_argument(

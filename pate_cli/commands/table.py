@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="pate table",
         description="Collect runs, sweeps, frontiers, leaderboards and recipes into one table: dataset, "
         "mechanism, teachers, labels given of those asked for, eps, eps used (eps_ex_post), accuracy and its "
-        "95%% confidence interval (Student's t), accuracy by votes without noise, and every setting in which "
+        "95% confidence interval (Student's t), accuracy by votes without noise, and every setting in which "
         "the runs differ.",
         epilog="Example: pate table outputs multirun --output runs.csv --output runs.tex",
     )
