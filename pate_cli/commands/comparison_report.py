@@ -45,7 +45,7 @@ def frontier(repeats: pd.DataFrame, plan: Plan, command: Sequence[str]) -> Findi
     delta, sizes = (prepared.delta, prepared.sizes) if prepared else (None, None)
     size = f"{sizes.n_private:,} private records, {sizes.n_public:,} public points" if sizes else ""
     splits = f"{config.repeats} random splits of {size}, the same for every method (seed {config.seed})"
-    drawn = [point._replace(method=board.shown(point.method)) for point in points(board.every)]
+    drawn = functools.partial(draw, points(board.every), shown=board.shown)
     return _findings(
         "frontier",
         [board],
@@ -55,7 +55,7 @@ def frontier(repeats: pd.DataFrame, plan: Plan, command: Sequence[str]) -> Findi
         source=f"{splits}; delta = {number(delta, '.3g')}",
         shows="What each method gets for a budget, and what is got without privacy.",
         tables=frontier_tables(board),
-        draw=functools.partial(draw, drawn, title=f"{title}, {config.repeats} splits", width=6.4, height=4.0),
+        draw=functools.partial(drawn, title=f"{title}, {config.repeats} splits", width=5.2, height=3.4),
         notes=[*chosen_families([board]), *_REMARKS],
         said=frontier_statements(board, _releases(plan)),
     )
@@ -152,8 +152,13 @@ def _findings(
 def _releases(plan: Plan) -> dict[tuple[str, float], list[str]]:
     """Overrides of a release by method and eps, without those of experiments."""
     left_out = ("eps=", "repeats=", "seed=", "name=", "tags=", "compute")
+    config, prepared = plan.rows[0].config, next((row.checked for row in plan.rows if row.checked), None)
+    public = []
+    if prepared and prepared.dataset.public is None and not config.split.public_from_private:
+        own = "public" in config.dataset.options  # a file of the user's
+        public = ["dataset.public=FILE" if own else "split.public_from_private=true"]
     return {
-        (row.method, row.config.eps): [t for t in row.spec.overrides if not t.startswith(left_out)]
+        (row.method, row.config.eps): [t for t in row.spec.overrides if not t.startswith(left_out)] + public
         for row in plan.rows
     }
 

@@ -73,7 +73,7 @@ def publish(
     """Write all files; print table, verdicts, `lines`, `remarks` and failures. 1 if there are failures."""
     from dataclasses import asdict
 
-    from pate_cli.results.page import write
+    from pate_cli.results.page import PAGE, write
     from pate_cli.results.verdicts import OWN
 
     missing = write(directory, findings)
@@ -96,6 +96,8 @@ def publish(
     for remark in (*remarks, *filter(None, [missing])):
         err().print(f"pate: {remark}", markup=False, soft_wrap=True)
     err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
+    if not missing:
+        err().print(f"show it: {directory / PAGE}", style="dim", markup=False, soft_wrap=True)
     for failure in findings.failures:
         err().print(f"pate: {failure}", markup=False, soft_wrap=True)
     return 1 if findings.failures else 0

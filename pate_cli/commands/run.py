@@ -117,12 +117,12 @@ def start(
         grid.remark(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
     code = show_table(target, n_jobs=len(planned), show=show)
     if line.multirun:
-        _write_page(target, command)
+        _write_page(target, command, say=not code)
     return code, target
 
 
-def _write_page(target: Path, command: Sequence[str]) -> None:
-    """Write the page of a sweep, if a repeat is done; one that cannot be written is named."""
+def _write_page(target: Path, command: Sequence[str], *, say: bool) -> None:
+    """Write the page of a sweep, if a repeat is done, and name it; or say why it cannot be written."""
     from pate_cli.results.page import PAGE, document, write_page
     from pate_cli.results.repeats import find_repeats
     from pate_cli.results.result_page import findings_of, sources_of
@@ -136,6 +136,8 @@ def _write_page(target: Path, command: Sequence[str]) -> None:
         target, lambda: document(findings_of(repeats, command, sources_of([place], repeats)))
     ):
         grid.remark(missing)
+    elif say:
+        terminal.err().print(f"show it: {place / PAGE}", style="dim", markup=False, soft_wrap=True)
 
 
 def _show(line: command_line.CommandLine, composer: Composer) -> None:

@@ -25,17 +25,20 @@ __all__ = [
     "MAJORITY",
     "NOT_PRIVATE",
     "TRUE_LABELS",
-    "WITHOUT_PRIVACY",
 ]
 __all__ += ["METRICS", "Board", "Metric", "Standing", "boards_of", "standings"]
 
 NOT_PRIVATE = "not differentially private"
 ALL_PRIVATE, TRUE_LABELS, MAJORITY = "all private records", "student on true labels", "majority class"
-WITHOUT_PRIVACY = " without privacy"
-"""Ends the name of a model on all private records that is called by its learner."""
-
-LIMIT = f"best model{WITHOUT_PRIVACY}"
+LIMIT = "best model without privacy"
 EXACT = "student on exact votes"
+
+_SHORT = {
+    "gradient boosting": "boosted trees",
+    "kernel machine": "SVM",
+    "logistic regression": "linear model",
+}
+"""Families in tables of a terminal."""
 
 FAMILY = "is "
 """Prefix of the family of the best model, among the diagnostics of its repeat."""
@@ -94,9 +97,10 @@ class Board:
     def shown(self, name: str) -> str:
         """Name of a method or a baseline in tables, figures and sentences: that of a model's learner."""
         if self.learner and name == ALL_PRIVATE:
-            return f"{self.learner}{WITHOUT_PRIVACY}"
-        if self.learner and name == LIMIT and (families := self.families):
-            return f"{LIMIT} ({'mostly ' * (len(families) > 1)}{next(iter(families))})"
+            return f"{self.learner} without privacy"
+        if self.learner and name == LIMIT and len(self.families) == 1:
+            (family,) = self.families
+            return f"{_SHORT.get(family, family)} without privacy"
         return name
 
     @property

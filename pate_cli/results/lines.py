@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 
 from pate_cli.errors import InputError
-from pate_cli.results.boards import ALL_PRIVATE, BASELINES, LIMIT, WITHOUT_PRIVACY
+from pate_cli.results.boards import BASELINES
 from pate_cli.results.figures import band, below_axis, hollow, new_figure, number_axis, styles
 from pate_cli.results.interval import Interval
 from pate_cli.results.means import MeasuredRow, pooled
@@ -198,20 +198,22 @@ def draw(
     y: str = "accuracy",
     *,
     title: str = "",
+    shown: Callable[[str], str] = str,
     width: float | None = None,
     height: float = 2.1,
 ) -> Figure:
     """Draw points, a panel a dataset, with one legend below.
 
-    `title` stands above a single panel. `width`, of the figure, and `height`, of a panel, are in inches; by
-    default it is as wide as a column of a paper, or its page for several panels.
+    `title` stands above a single panel; `shown` names a method or a baseline in the legend. `width`, of the
+    figure, and `height`, of a panel, are in inches; by default it is as wide as a column of a paper, or its
+    page for several panels.
     """
     panels = list(dict.fromkeys(point.panel for point in found)) or [""]
     columns = min(len(panels), 2 if len(panels) in (2, 4) else 3)
     n_rows = math.ceil(len(panels) / columns)
     width = width or (COLUMN_WIDTH if columns == 1 else PAGE_WIDTH)
     figure, axes = new_figure(columns, n_rows)
-    looks = styles([point.method for point in found if not _is_baseline(point.method)])
+    looks = styles([point.method for point in found if point.method not in BASELINES])
     series = {name: looks[name] for name in _names(found, private=True)}
     across = {name: _level(name, looks) for name in _names(found, private=False)}
     for axis, panel in zip(axes, panels, strict=False):
@@ -227,7 +229,8 @@ def draw(
             axis.set_ylim(max(low, -0.02), min(high, 1.02))
     for axis in axes[len(panels) :]:
         axis.remove()
-    entries = _entries(found, series, across)
+    entries = {shown(name): handle for name, handle in _entries(found, series).items()}
+    entries |= {f"{shown(name)} (not DP)": Line2D([], [], **style) for name, style in across.items()}
     size = 0.875 * rcParams["font.size"]
     fit = _legend_columns(list(entries), size, 72 * width)
     place = {"loc": "outside lower center", "ncols": fit, "fontsize": size, "frameon": False}
@@ -242,8 +245,8 @@ def draw(
     return figure
 
 
-def _entries(found: Sequence[Point], series: dict[str, Any], across: dict[str, Any]) -> dict[str, Any]:
-    """Handles of the legend by their labels: methods that have a point, marks of those without, levels."""
+def _entries(found: Sequence[Point], series: dict[str, Any]) -> dict[str, Any]:
+    """Handles of the legend by their labels: methods that have a point, and marks of those without."""
     drawn = {point.method for point in found if point.y is not None}
     absent = dict.fromkeys(point.method for point in found if point.y is None)
     marks = {name: Line2D([], [], **hollow(series[name])) for name in absent}
@@ -252,21 +255,14 @@ def _entries(found: Sequence[Point], series: dict[str, Any], across: dict[str, A
     }
     if some := tuple(mark for name, mark in marks.items() if name in drawn):
         entries["infeasible"] = some
-    entries |= {f"{name}: infeasible": mark for name, mark in marks.items() if name not in drawn}
-    return entries | {f"{name} (not DP)": Line2D([], [], **style) for name, style in across.items()}
-
-
-def _is_baseline(name: str) -> bool:
-    return name in BASELINES or WITHOUT_PRIVACY in name
+    return entries | {f"{name}: infeasible": mark for name, mark in marks.items() if name not in drawn}
 
 
 def _level(name: str, looks: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """Line across: a baseline's is grey, and that of a method without privacy has its colour."""
     if name in looks:
         return {key: looks[name][key] for key in ("color", "linestyle")} | {"linewidth": 1}
-    shown = LIMIT if name.startswith(LIMIT) else name if name in BASELINES else ALL_PRIVATE
-    index = list(BASELINES).index(shown)
-    return {"color": "0.35", "linewidth": 1, "linestyle": _ACROSS[index]}
+    return {"color": "0.35", "linewidth": 1, "linestyle": _ACROSS[list(BASELINES).index(name)]}
 
 
 def _names(found: Sequence[Point], *, private: bool) -> list[str]:

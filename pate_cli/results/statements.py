@@ -46,9 +46,10 @@ def frontier_statements(
     if useful and releases:
         eps = min(useful, key=lambda eps: abs(math.log(eps)))
         command = shlex.join(["pate", "run", "release=true", *releases[useful[eps], eps], f"eps={eps:g}"])
+        public = " FILE has public points; or marginals, with dataset.schema." * ("=FILE" in command)
         sentences.append(
-            f"The release: {command}. This choice looked at private records; that of pate tune is in its "
-            "guarantee."
+            f"The release: {command}.{public} This choice looked at private records; that of pate tune is in "
+            "its guarantee."
         )
     return sentences
 
@@ -62,11 +63,15 @@ def _decision(
     limit = LIMIT if LIMIT in board.baselines else ALL_PRIVATE
     if limit in board.baselines and (gap := board.lead(limit, best, eps)) is not None:
         points = gap.times(100 if gap.mean >= 0 else -100).text(1)
-        where = f"{'below' if gap.mean >= 0 else 'above'} {'the ' * (limit == LIMIT)}{board.shown(limit)}"
-        text += f"; {points} points {where}"
+        shown = board.shown(limit) if limit == ALL_PRIVATE else f"the {LIMIT}, {_or(board.families)}"
+        text += f"; {points} points {'below' if gap.mean >= 0 else 'above'} {shown}"
     leads = {name: board.lead(best, name, eps) for name in board.methods if name != best}
     close = [name for name, lead in leads.items() if lead and lead.sign == 0]
     return f"{text})" + (f"; {', '.join(close)} may be as good." if close else ".")
+
+
+def _or(names: Iterable[str]) -> str:
+    return " or ".join(names)
 
 
 def _listed(values: Iterable[float]) -> str:

@@ -60,11 +60,10 @@ def test_tables_figure_and_report(outside, capsys):
     for shown in (out, page):
         assert "not differentially private" in " ".join(shown.split())
         assert "At eps 4 use mechanism=" in shown
-        assert re.search(
-            r"points (below|above) the best model without privacy \((mostly )?(kernel|grad|logis)", shown
-        )
+        assert re.search(r"points (below|above) the best model without privacy, (kernel|grad|logis)", shown)
         assert "points below logistic without privacy" not in shown  # the better of both is named
         assert "The release: pate run release=true dataset.n_records=3000" in shown
+        assert "split.public_from_private=true" in shown
         assert "infeasible" in shown
     assert "pate frontier dataset.n_records=3000" in page
     # four methods at two budgets, less svt at 0.05, and five baselines

@@ -198,8 +198,15 @@ def test_a_sweep_leaves_a_directory_a_job_and_a_row_each(pate):
     sweep = ["mechanism=gaussian,active", "eps=1,2"]
     named = ["hydra.sweep.dir='all of them'", "hydra.sweep.subdir=${mechanism.name}-${eps}"]
     code, out, err = pate("-m", *sweep, *named)
-    assert (code, err) == (0, "written to all of them\ndraw it: pate plot 'all of them'\n")
-    found = {path.name for path in Path("all of them").iterdir()} - {".finished", "multirun.yaml"}
+    assert (code, err) == (
+        0,
+        "written to all of them\ndraw it: pate plot 'all of them'\nshow it: all of them/report.html\n",
+    )
+    found = {path.name for path in Path("all of them").iterdir()} - {
+        ".finished",
+        "multirun.yaml",
+        "report.html",
+    }
     assert found == {f"{mechanism}-{eps}" for mechanism in ("gaussian", "active") for eps in (1, 2)}
     for name in found:
         record = result(f"all of them/{name}")
@@ -266,7 +273,7 @@ def test_what_is_done_is_not_done_again_but_with_force(pate, fits):
     assert (code, err) == (
         0,
         "pate: 4 of 4 repeats were done before; --force does them anew\nwritten to all\n"
-        "draw it: pate plot all\n",
+        "draw it: pate plot all\nshow it: all/report.html\n",
     )
     assert len([line for line in out.splitlines() if line.startswith("synthetic")]) == 2
     _, _, err = pate("-m", "eps=2,4", "repeats=3", "hydra.sweep.dir=all")  # other points, more repeats
@@ -274,7 +281,7 @@ def test_what_is_done_is_not_done_again_but_with_force(pate, fits):
     assert "pate: 2 of 6 repeats were done before;" in err
     assert len(fits) == 5  # teachers are not kept for another command
     code, _, err = pate(*sweep, "--force")
-    assert (code, err) == (0, "written to all\ndraw it: pate plot all\n")
+    assert (code, err) == (0, "written to all\ndraw it: pate plot all\nshow it: all/report.html\n")
     assert len(fits) == 7
     assert [numbers(f"all/{i}") for i in range(2)] == before
 
@@ -312,7 +319,7 @@ def test_a_learner_s_1_and_its_1_0_are_two_runs(pate):
     """Of scikit-learn's trees `max_features=1` is one column, and `1.0` all of them."""
     learner = ["teacher=tree", "eps=inf", "repeats=1"]
     sweep = [*learner, "teacher.params.max_features=1.0,1", "-m", "hydra.sweep.dir=all"]
-    assert pate(*sweep)[2] == "written to all\n"
+    assert pate(*sweep)[2] == "written to all\nshow it: all/report.html\n"
     assert pate(*learner, "teacher.params.max_features=1", "hydra.run.dir=one")[0] == 0
     assert numbers("all/1")[1] == numbers("one")[1] != numbers("all/0")[1]
 
@@ -323,7 +330,7 @@ def test_a_learner_s_1_and_its_1_0_are_two_runs(pate):
 def test_an_infeasible_point_of_a_sweep_is_a_finding(pate):
     code, out, err = pate("-m", "mechanism=svt,gaussian", "eps=0.01,5", "hydra.sweep.dir=all")
     assert code == 0
-    assert err.endswith("written to all\ndraw it: pate plot all\n")
+    assert err.endswith("written to all\ndraw it: pate plot all\nshow it: all/report.html\n")
     assert "svt: stops after 20 unstable votes" in err
     assert "gaussian: noise of standard deviation" in err
     assert [result(f"all/{i}")["status"] for i in range(4)] == ["infeasible", "ok", "ok", "ok"]
