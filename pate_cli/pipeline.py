@@ -171,6 +171,8 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
     if points is not None:
         points = points.of_size(config.generate.points, dataset.n_units)
         dataset = replace(dataset, public=points)
+    if config.split.public == "auto" and points is None:
+        config = replace(config, split=replace(config.split, public=_best_points(config, dataset)))
     sizes = datasets.sizes_of(dataset, **config.split.shares, release=config.release)
     delta = config.delta or 1 / sizes.n_private
     evaluation = Evaluation.of(config, sizes.n_private, C, delta)
@@ -216,6 +218,19 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
         raise RuntimeError(f"{plan.name} promises {promised}; asked: eps={config.eps:g}, delta={delta:g}")
     seen = replace(setting, student_mapped=setting.student_mapped and plan.sees_features)
     return Prepared(config, dataset, sizes, plan.n_teachers, delta, all_of_it, seen)
+
+
+def _best_points(config: RunConfig, dataset: Dataset) -> int:
+    """Number of public points where the mechanism's bound is least, from public numbers; at most those left.
+
+    Where they are a share of the private file at least as many records are left for the test, or private.
+    """
+    least = config.split.shares | {"public": 1, "budget": 1}
+    parts = datasets.sizes_of(dataset, **least, release=config.release)
+    best = mechanisms.best_points(config.mechanism.name, parts.n_private, dataset.n_features, config.eps)
+    left = parts.n_private if config.split.mode == "label_private" else parts.n_test
+    most = (left + 1) // 2 if dataset.public is None else dataset.public.n_records
+    return max(1, int(min(best, most)))
 
 
 def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Outcome:

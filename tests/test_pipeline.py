@@ -6,6 +6,7 @@ import pytest
 from pate_cli import datasets, pipeline, teachers
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
+from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.types import Votes
 
@@ -42,6 +43,31 @@ def test_mechanisms_share_split_and_teachers_but_not_noise(monkeypatch):
         for mine, theirs in zip(seen[0], other, strict=True):
             np.testing.assert_equal(mine, theirs)
     assert len({r.diagnostics["vote_accuracy"] for r in results}) == 1
+
+
+@pytest.mark.parametrize(
+    ("overrides", "n_public"),
+    [
+        # 3,200 private records of 5 columns: 320^(2/3) = 46.8; 320/sqrt(5) = 143.1; half of 800, and no more
+        (["mechanism=gaussian"], 46),
+        (["mechanism=svt", "teacher.size=2"], 143),
+        (["mechanism=svt", "teacher.size=2", "eps=1.0"], 400),
+        (["mechanism=gaussian", "eps=inf"], 400),
+        (["mechanism=gaussian", "split.mode=label_private"], 46),
+        (["mechanism=gaussian", "split.budget=20"], 46),
+    ],
+)
+def test_public_points_by_the_bounds_of_the_paper(overrides, n_public):
+    run = _prepare("eps=0.1", "split.public=auto", *overrides)
+    assert run.sizes.n_public == n_public
+    assert pipeline.teaching_key(run.config) != pipeline.teaching_key(_prepare("split.public=47").config)
+
+
+def test_public_points_by_a_bound_are_refused_where_there_is_none():
+    with pytest.raises(
+        ConfigError, match=r"split\.public: got 'auto'; .*auto with mechanism=gaussian or svt"
+    ):
+        _prepare("mechanism=active", "split.public=auto")
 
 
 def test_known_bug_noise_from_the_same_seed_as_the_data():

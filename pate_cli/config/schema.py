@@ -101,6 +101,7 @@ _DELTA = Made(
     "a number in (0, 1), or null for 1 / (number of private records, of persons with dataset.unit)",
 )
 _SHARE = Made(_as_typed(Or("null", Real())), "a number > 0, or null")
+_POINTS = Made(_as_typed(Or("null", Or("auto", Real(), gives="auto"))), "a number > 0, auto or null")
 _BUDGET = Made(_as_typed(Real()), "a number > 0")
 _PURPOSE = Made(_line_like(r"(?=.*\S).{1,200}"), "what a release is for, one line of at most 200 characters")
 _NAME = Made(_line_like(r"(?=.*\S).{1,80}"), "a name of the run, one line of at most 80 characters")
@@ -180,7 +181,7 @@ class SplitConfig:
     """
 
     private: float | None = option(None, _SHARE)
-    public: float | None = option(None, _SHARE)
+    public: float | str | None = option(None, _POINTS)
     budget: float = option(None, _BUDGET)
     mode: str = option("records", OneOf(MODES))
     public_from_private: bool = option(False, Flag())

@@ -102,7 +102,7 @@ class Row:
     @property
     def teaching(self) -> Hashable:
         """Rows with equal keys see the same split, teachers and votes in a repeat."""
-        return pipeline.teaching_key(self.config)
+        return pipeline.teaching_key(self.checked.config if self.checked else self.config)
 
     def columns(self, **names: str) -> dict[str, Any]:
         """Columns of `repeats.csv`, up to its data; with `status` and `reason` unless it is ready.

@@ -16,7 +16,7 @@ from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
 from pate_cli.types import Setting
 
 __all__ = ["GROUP", "Mechanism", "SampledAttack", "VoteMechanism"]
-__all__ += ["calibrate", "checked_options", "features_of", "find", "label", "names", "oracle"]
+__all__ += ["best_points", "calibrate", "checked_options", "features_of", "find", "label", "names", "oracle"]
 __all__ += ["picks_queries", "read"]
 
 GROUP = "pate.mechanisms"
@@ -85,6 +85,15 @@ def oracle(name: str, options: Any) -> str:
 def picks_queries(name: str) -> bool:
     """Whether a mechanism chooses `split.budget` of the public points, instead of taking all of them."""
     return bool(getattr(find(name), "picks_queries", False))
+
+
+def best_points(name: str, n: int, d: int, eps: float) -> float:
+    """Number of public points of `split.public=auto`, from public numbers: n records of d columns."""
+    module = find(name)
+    if not hasattr(module, "best_points"):
+        having = " or ".join(other for other in names() if hasattr(find(other), "best_points"))
+        raise ConfigError("split.public", "auto", f"a number, or null; auto with mechanism={having}")
+    return float(module.best_points(n, d, eps))
 
 
 def checked_options(name: str) -> tuple[dict[str, Any], ...]:

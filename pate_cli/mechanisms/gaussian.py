@@ -26,7 +26,7 @@ from pate_cli.privacy.gaussian import (
 )
 from pate_cli.types import PrivacyLoss, ReleasedLabels, Setting, Votes
 
-__all__ = ["Gaussian", "GaussianSession", "Options", "calibrate", "gaussian_labels"]
+__all__ = ["Gaussian", "GaussianSession", "Options", "best_points", "calibrate", "gaussian_labels"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,14 @@ def calibrate(options: Options, setting: Setting) -> Gaussian:
     s = setting
     mechanism = gaussian_labels(s.eps, s.delta, s.n_public, s.n_classes, options.calibration)
     return replace(mechanism, n_teachers=s.n_teachers)
+
+
+def best_points(n: int, d: int, eps: float) -> float:
+    """Number of public points m* that minimises the bound of Theorem 28 at tau = 1 (LZCW21 Remark 29).
+
+    ``d/m + d sqrt(m)/(n eps)``, without constants and logarithms: ``(n eps)^(2/3)`` for any d.
+    """
+    return float((n * eps) ** (2 / 3))
 
 
 def gaussian_labels(

@@ -27,7 +27,7 @@ from pate_cli.types import (
     Votes,
 )
 
-__all__ = ["Options", "PrivateCutoffPlan", "calibrate", "label"]
+__all__ = ["Options", "PrivateCutoffPlan", "best_points", "calibrate", "label"]
 
 _ERROR = 0.25
 """Error of the teachers in an audit of the private cutoff."""
@@ -84,6 +84,15 @@ def calibrate(options: Options, setting: Setting) -> Mechanism:
         n_records=s.n_private,
         n_classes=s.n_classes,
     )
+
+
+def best_points(n: int, d: int, eps: float) -> float:
+    """Number of public points m* that minimises the bound of Theorem 10 at tau = 1 (LZCW21 Remark 12).
+
+    ``d/m + m d^2/(n eps)^2``, without constants and logarithms: ``n eps/sqrt(d)``. Theorem 5's bound of the
+    realizable case, in place of d/m its root, has ``(n eps)^(4/3)/d`` (Remark 6).
+    """
+    return n * eps / math.sqrt(d)
 
 
 def _private_cutoff(options: Options, setting: Setting) -> PrivateCutoffPlan:

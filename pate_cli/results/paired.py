@@ -33,6 +33,8 @@ def other_splits(row: MeasuredRow, other: MeasuredRow) -> str:
         return "their files do not say whether their splits are the same; those of runs do"
     names = [n for n in dict.fromkeys((*row.left, *other.left)) if n in _SPLITS or n.startswith(_OF_DATA)]
     unlike = [n for n in names if row[n] != other[n] and None not in (row[n], other[n])]
+    if "auto" in (row["split.public"], other["split.public"]):  # as many points as each one's bound says
+        unlike = list(dict.fromkeys([*unlike, "split.public"]))
     return f"their splits differ, by {', '.join(unlike)}" if unlike else ""
 
 
