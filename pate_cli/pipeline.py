@@ -221,10 +221,7 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
 
 
 def _best_points(config: RunConfig, dataset: Dataset) -> int:
-    """Number of public points where the mechanism's bound is least, from public numbers; at most those left.
-
-    Where they are a share of the private file at least as many records are left for the test, or private.
-    """
+    """Public points where the mechanism's bound is least, at most those there are, or half of those left."""
     least = config.split.shares | {"public": 1, "budget": 1}
     parts = datasets.sizes_of(dataset, **least, release=config.release)
     best = mechanisms.best_points(config.mechanism.name, parts.n_private, dataset.n_features, config.eps)
