@@ -28,10 +28,9 @@ def main(argv: list[str]) -> int:
     if options.output is None and output.exists():
         raise InputError(f"{output}: is there already; --output {output} writes over it")
     check_file(output)
-    paths = options.paths or [_newest(Path("outputs"))]
-    for path in paths:
-        if not path.exists():
-            raise DataError(f"{path}: no such directory; give that of a sweep, a frontier or a leaderboard")
+    from pate_cli.results.listing import find
+
+    paths = list(map(find, options.paths)) or [_newest(Path("outputs"))]
     repeats = collect(list(map(str, paths)), "no runs, frontier or leaderboard found")
 
     from pate_cli.results.figures import image
@@ -68,9 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "paths",
         nargs="*",
-        type=Path,
         metavar="DIR",
-        help="of a sweep, runs, a frontier or a leaderboard; default: the newest below outputs",
+        help="of a sweep, runs, a frontier or a leaderboard, or a name or an id of pate list; default: the "
+        "newest below outputs",
     )
     ends = f"{', '.join(_ENDINGS)}; default: {_DEFAULT}, if it is not there"
     parser.add_argument("--output", type=Path, metavar="FILE", help=ends)

@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         "paths",
         nargs="+",
         metavar="PATH",
-        help="directory searched for results, or a result.json or repeats.csv",
+        help="directory searched for results, a result.json or repeats.csv, or a name or an id of pate list",
     )
     parser.add_argument("--format", choices=FORMATS, help="default: console, or the extension of FILE")
     parser.add_argument(
@@ -123,17 +123,13 @@ def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
 
 def collect(names: Sequence[str], nothing: str = "no run found") -> pd.DataFrame:
     """Repeats in and below directories, with every setting; what cannot be read is named on stderr."""
+    from pate_cli.results.listing import find
     from pate_cli.results.repeats import find_repeats
     from pate_cli.results.store import find_records
 
-    paths = [Path(name) for name in names]
-    for name, path in zip(names, paths, strict=True):
-        if not name:  # as an unset variable of the shell is; to Path, the current directory
-            raise DataError("'': no path; give the directory of a run, or one above it (. for this one)")
-        if not path.exists():
-            raise DataError(
-                f"{path}: no such file or directory; give the directory of a run, or one above it"
-            )
+    if "" in names:  # as an unset variable of the shell is; to Path, the current directory
+        raise DataError("'': no path; give the directory of a run, or one above it (. for this one)")
+    paths = list(map(find, names))
     repeats, unreadable = find_repeats(paths, constant=True)
     reports = [f"{path}: {reason}" for path, reason in unreadable]
     if repeats.empty:

@@ -124,7 +124,8 @@ def find(text: str, below: str | Path = "outputs") -> Path:
         hashed = _HASH.search(entry.directory.name)
         if text == entry.name or (len(text) >= 4 and hashed and hashed[1].startswith(text)):
             return entry.directory
-    raise DataError(f"{text!r}: no such directory, and no name or id of a result in {below}; see pate list")
+    nowhere = "no such file or directory, and no name or id of a result in"
+    raise DataError(f"{text or repr(text)}: {nowhere} {below}; see pate list")
 
 
 def _run(path: Path) -> ResultEntry:

@@ -98,6 +98,7 @@ def test_name_and_tags_change_no_number_and_no_hash(place, shown, tmp_path):
 
 
 def test_what_differs_between_two_runs(shown):
+    assert "gaussian" in shown("table", "first")
     text = shown("compare", "first", "second")
     assert max(len(line) for line in text.splitlines() if not line.startswith(("A:", "B:"))) <= 80
     tables = json.loads(shown("compare", "first", "second", "--json"))["tables"]
@@ -111,7 +112,7 @@ def test_what_differs_between_two_runs(shown):
 def test_no_paired_difference_at_other_splits_and_why(shown):
     text = shown("compare", "first", "outputs/seed1")
     assert "no paired differences: their splits differ, by seed" in text
-    assert "no such directory, and no name or id" in shown("compare", "first", "third", code=2)
+    assert "no such file or directory, and no name or id" in shown("compare", "first", "third", code=2)
 
 
 def test_a_sweep_beside_a_run_has_pairs_and_leftovers(shown):

@@ -236,7 +236,7 @@ def test_the_newest_by_default_and_no_file_is_written_over_unnamed(place, capsys
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["nowhere"], "nowhere: no such directory"),
+        (["nowhere"], "nowhere: no such file or directory"),
         (["empty"], "empty: no runs, frontier or leaderboard found"),
         (["outputs", "--y", "speed"], "--y: 'speed': no such column of numbers; there are: n_teachers, "),
         (["outputs", "--by", "colour"], "--by: 'colour': no such column; there are: dataset, mechanism"),
