@@ -134,7 +134,11 @@ def collect(names: Sequence[str], nothing: str = "no run found") -> pd.DataFrame
     reports = [f"{path}: {reason}" for path, reason in unreadable]
     if repeats.empty:
         where = ", ".join(map(str, paths))
-        measured = "a release measures nothing" if find_records(paths).records else _NONE
+        measured = (
+            "a release measures nothing; its model_card.md says what it is"
+            if find_records(paths).records
+            else _NONE
+        )
         reports = reports or [measured]
         raise DataError(f"{where}: {nothing} ({'; '.join(reports)})")
     for report in reports:

@@ -123,7 +123,8 @@ def shared_settings(rows: Sequence[Mapping[str, Any]]) -> Table:
     names = dict.fromkeys(name for name in left if name == "dataset" or name not in NAMES)
     names |= dict.fromkeys(("delta", "guarantee", "n_private", "n_public", "n_test", "n_teachers"))
     values = {name: {_text(row[name]) for row in rows if row.get(name) is not None} for name in names}
-    records = [{"setting": name, "value": texts.pop()} for name, texts in values.items() if len(texts) == 1]
+    same = {name: texts.pop() for name, texts in values.items() if len(texts) == 1}
+    records = [{"setting": name, "value": text} for name, text in same.items() if text != "null"]
     columns = [Column("setting", numeric=False), Column("value", numeric=False)]
     return Table(columns, [list(record.values()) for record in records], records)
 

@@ -55,6 +55,8 @@ def shown(outside, monkeypatch, capsys):
 
 PIVOT = ["--by", "mechanism", "--pivot", "eps"]
 RUNS = ["run", "-m", *OWN, *SMALL, "repeats=2", "mechanism=gaussian,output_perturbation", "eps=0.5,1"]
+RUNS.append("hydra.sweep.dir=outputs/s")
+READ = [["table", "outputs", "--paired", "gaussian"], ["compare", "outputs/s/0", "outputs/s/2"], ["list"]]
 
 
 @pytest.mark.parametrize(
@@ -63,11 +65,12 @@ RUNS = ["run", "-m", *OWN, *SMALL, "repeats=2", "mechanism=gaussian,output_pertu
         ([["frontier", *OWN, *SMALL, *METHODS, "--eps", "0.5,1,2,4"]], (2 + 4) * 4),
         ([["leaderboard", "--tables", f"{NAME}.csv:target=label", *SMALL, *METHODS, "--eps", "1"]], 3),
         ([["reproduce", "./own"]], 2 * 2),
-        ([RUNS, ["table", "outputs", "--metrics"], ["table", "outputs", *PIVOT]], 12),
+        ([RUNS, ["table", "outputs", "--metrics"], ["table", "outputs", *PIVOT], *READ], 12),
+        ([["plan", "-m", *OWN, *SMALL[:2], "mechanism=gaussian,svt,active,lnmax", "eps=0.01,1"]], 0),
         ([["plan", *OWN, "split.public=60", "mechanism=svt", "eps=4", "teacher.size=10"]], 0),
         ([["ledger", "init", *OWN, *LEDGER], ["ledger", "show"]], 0),
     ],
-    ids=["frontier", "leaderboard", "reproduce", "table", "plan", "ledger"],
+    ids=["frontier", "leaderboard", "reproduce", "table", "points", "plan", "ledger"],
 )
 def test_tables_fit_80_columns(shown, commands, numbers):
     lines = shown(*commands)
