@@ -22,7 +22,7 @@ ENTRIES = sorted({code for codes in CODE for code in codes if code.startswith("p
 
 
 def test_every_row_has_five_cells():
-    assert len(ROWS) == 29
+    assert len(ROWS) == 30
     assert {len(row) for row in ROWS} == {5}
     assert all(all(row) for row in ROWS)
     assert all(CODE)  # a configuration or an entry each
@@ -47,6 +47,7 @@ def test_audits_are_of_configurations_on_the_page():
     assert set(CONFIGS) - audited <= others | {
         "+experiment=btt18_remark3 eps=1.0",
         "mechanism=gaussian split.public=auto eps=1.0",
+        "mechanism=sspp mechanism.hypotheses=rectangles dataset=thresholds split.public=200 eps=1.0",
     }
 
 

@@ -27,6 +27,7 @@ _OURS = (
     "features.kernel.KernelFeatures",
     "features.kernel.OwnColumns",
     "learners.hypotheses.points.PointClassifier",
+    "learners.hypotheses.rectangles.RectangleClassifier",
     "learners.hypotheses.stumps.StumpClassifier",
     "learners.hypotheses.thresholds.ThresholdClassifier",
     "learners.constant.ConstantClassifier",

@@ -1,4 +1,4 @@
-"""Hypothesis classes whose labelings of a sample can be listed: thresholds, stumps, points.
+"""Hypothesis classes whose labelings of a sample can be listed: thresholds, stumps, points, rectangles.
 
 All label with 0 and 1. Each class offers its VC dimension, the distinct labelings
 ("dichotomies") of a sample with one representative each, and exact empirical risk
@@ -7,11 +7,14 @@ minimisation. A hypothesis *is* a fitted classifier.
 
 from pate_cli.learners.hypotheses.base import Dichotomies, HypothesisClass
 from pate_cli.learners.hypotheses.points import PointClassifier, Points
+from pate_cli.learners.hypotheses.rectangles import RectangleClassifier, Rectangles
 from pate_cli.learners.hypotheses.stumps import StumpClassifier, Stumps
 from pate_cli.learners.hypotheses.thresholds import ThresholdClassifier, Thresholds
 
-__all__ = ["CLASSES", "Dichotomies", "HypothesisClass", "PointClassifier", "Points", "StumpClassifier"]
-__all__ += ["Stumps", "ThresholdClassifier", "Thresholds"]
+__all__ = ["CLASSES", "Dichotomies", "HypothesisClass", "PointClassifier", "Points", "RectangleClassifier"]
+__all__ += ["Rectangles", "StumpClassifier", "Stumps", "ThresholdClassifier", "Thresholds"]
 
-CLASSES: dict[str, HypothesisClass] = {"thresholds": Thresholds(), "stumps": Stumps(), "points": Points()}
+CLASSES: dict[str, HypothesisClass] = {
+    each.name: each for each in (Thresholds(), Stumps(), Points(), Rectangles())
+}
 """Hypothesis classes by their names in a config."""

@@ -52,6 +52,8 @@ class HypothesisClass(ABC):
     """A class of hypotheses from records to {0, 1}."""
 
     name: str
+    extends: bool = True
+    """Whether `Dichotomies.least_mistakes` is known."""
 
     @abstractmethod
     def vc_dimension(self, n_features: int) -> int:

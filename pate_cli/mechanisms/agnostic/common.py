@@ -19,10 +19,20 @@ from pate_cli.privacy.door import Door
 from pate_cli.teachers import Teachers, ensemble_of, fit_part
 from pate_cli.types import Answers, Holdout, IntArray, PrivateRecords, PublicPoints, Setting, Votes
 
-__all__ = ["CALIBRATION", "FRACTION", "HYPOTHESES", "Classroom", "answer", "at_most", "best_hypothesis"]
+__all__ = [
+    "CALIBRATION",
+    "EXTENDING",
+    "FRACTION",
+    "HYPOTHESES",
+    "Classroom",
+    "answer",
+    "at_most",
+    "best_hypothesis",
+]
 __all__ += ["chosen_class", "labels_of", "listable", "listable_encoded", "lone_record", "tied_labels"]
 
 HYPOTHESES = OneOf(tuple(CLASSES))
+EXTENDING = OneOf(tuple(name for name, each in CLASSES.items() if each.extends))
 CALIBRATION = OneOf(("tight", "paper"))
 FRACTION = Real(0, 1, open_above=True)
 
@@ -58,7 +68,9 @@ def listable_encoded(hypotheses: HypothesisClass, X: Any) -> None:
 
 
 def best_hypothesis(hypotheses: HypothesisClass, test: Holdout) -> dict[str, float]:
-    """Accuracy of the class's best hypothesis on the test split itself. NOT DP."""
+    """Accuracy of the class's best hypothesis on the test split itself, where it can be found. NOT DP."""
+    if hypotheses.refusal(*test.X.shape) is not None:
+        return {}
     best = hypotheses.erm(test.X, test.y)
     return {"best_hypothesis": float(np.mean(best.predict(test.X) == test.y))}
 

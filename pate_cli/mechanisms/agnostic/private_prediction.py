@@ -39,7 +39,7 @@ checked_options: tuple[dict[str, Any], ...] = ({}, {"queries": 3})
 class Options:
     """Options of `mechanism=private_prediction`."""
 
-    hypotheses: str = option("stumps", common.HYPOTHESES)
+    hypotheses: str = option("stumps", common.EXTENDING)
     calibration: str = option("tight", common.CALIBRATION)
     queries: int = option(1, Whole(1))
     alpha: float = option(0.1, common.FRACTION)

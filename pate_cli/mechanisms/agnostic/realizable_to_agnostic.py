@@ -48,7 +48,7 @@ class Options:
     others, which have delta = 0.
     """
 
-    hypotheses: str = option("stumps", common.HYPOTHESES)
+    hypotheses: str = option("stumps", common.EXTENDING)
     calibration: str = option("tight", common.CALIBRATION)
     inner: str = option("exponential", OneOf(("exponential", "svt", "grid")))
     cutoff: int | None = option("auto", CUTOFF)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from pate_cli.cli import main
 from pate_cli.learners import check_learner
 from pate_cli.learners.hypotheses import (
     CLASSES,
@@ -16,7 +19,7 @@ from pate_cli.learners.hypotheses import (
     ThresholdClassifier,
 )
 
-SHAPES = {"thresholds": 1, "stumps": 3, "points": 2}
+SHAPES = {"thresholds": 1, "stumps": 3, "points": 2, "rectangles": 2}
 
 
 def brute(name, X, grid):
@@ -26,6 +29,10 @@ def brute(name, X, grid):
     if name == "stumps":
         above = [X[:, j] >= t for j in range(X.shape[1]) for t in [-np.inf, *grid, np.inf]]
         return {tuple(a.astype(int)) for a in above} | {tuple((~a).astype(int)) for a in above}
+    if name == "rectangles":
+        sides = list(itertools.combinations_with_replacement(grid, 2))
+        inside = [[(low <= x) & (x <= high) for low, high in sides] for x in X.T]
+        return {tuple(np.all(box, axis=0).astype(int)) for box in itertools.product(*inside)}
     return {tuple((z == X).all(axis=1).astype(int)) for z in [*X, np.full(X.shape[1], 77.0)]}
 
 
@@ -67,6 +74,8 @@ def test_mistakes_least_mistakes_and_nearest_against_brute_force(name):
             on_w = np.array([found.hypothesis(i).predict(W) for i in range(len(found))])
             assert np.allclose(found.mistakes(W, y, w), (on_w != y) @ w, atol=1e-12)
             assert np.array_equal(found.mistakes(X, v), (labels != v).sum(axis=1))
+            if not CLASSES[name].extends:
+                continue
             joint = brute(name, np.vstack([dense(X), dense(W)]), GRID)
             fewest = {}
             for labeling in joint:
@@ -106,7 +115,15 @@ def test_counts_are_the_known_formulas():
 
 @pytest.mark.parametrize(
     ("name", "d", "vc"),
-    [("thresholds", 1, 1), ("stumps", 1, 2), ("stumps", 2, 3), ("stumps", 3, 4), ("points", 2, 1)],
+    [
+        ("thresholds", 1, 1),
+        ("stumps", 1, 2),
+        ("stumps", 2, 3),
+        ("stumps", 3, 4),
+        ("points", 2, 1),
+        ("rectangles", 1, 2),
+        ("rectangles", 2, 4),
+    ],
 )
 def test_vc_dimension_is_attained_and_not_passed(name, d, vc):
     hypotheses = CLASSES[name]
@@ -122,6 +139,24 @@ def test_vc_dimension_is_attained_and_not_passed(name, d, vc):
 
     assert any(shattered(points(vc)) for _ in range(300))
     assert not any(shattered(points(vc + 1)) for _ in range(300))
+
+
+def test_sspp_learns_a_rectangle(tmp_path):
+    argv = [
+        "dataset=thresholds",
+        "dataset.n_records=6000",
+        "split.public=100",
+        "mechanism.hypotheses=rectangles",
+    ]
+    assert main(["run", "mechanism=sspp", *argv, "eps=4", f"hydra.run.dir={tmp_path}"]) == 0
+    assert json.loads((tmp_path / "result.json").read_text())["accuracy"]["mean"] > 0.8
+
+
+def test_rectangles_are_of_few_points():
+    of = CLASSES["rectangles"].refusal
+    assert of(44, 2) is of(1413, 1) is of(1, 12) is None
+    assert of(45, 2) == "rectangles list 44 points of 2 features at most, not 45"
+    assert of(1, 5000) == "rectangles list 0 points of 5000 features at most, not 1"
 
 
 def test_middles_stay_between_neighbouring_floats():
