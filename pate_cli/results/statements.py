@@ -63,15 +63,12 @@ def _decision(
     limit = LIMIT if LIMIT in board.baselines else ALL_PRIVATE
     if limit in board.baselines and (gap := board.lead(limit, best, eps)) is not None:
         points = gap.times(100 if gap.mean >= 0 else -100).text(1)
-        shown = board.shown(limit) if limit == ALL_PRIVATE else f"the {LIMIT}, {_or(board.families)}"
+        best_of = ", ".join(filter(None, [f"the {LIMIT}", " or ".join(board.families)]))
+        shown = board.shown(limit) if limit == ALL_PRIVATE else best_of
         text += f"; {points} points {'below' if gap.mean >= 0 else 'above'} {shown}"
     leads = {name: board.lead(best, name, eps) for name in board.methods if name != best}
     close = [name for name, lead in leads.items() if lead and lead.sign == 0]
     return f"{text})" + (f"; {', '.join(close)} may be as good." if close else ".")
-
-
-def _or(names: Iterable[str]) -> str:
-    return " or ".join(names)
 
 
 def _listed(values: Iterable[float]) -> str:
