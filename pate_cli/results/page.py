@@ -164,15 +164,15 @@ def write_page(directory: Path, make: Callable[[], str]) -> str:
 
 def document(findings: Findings) -> str:
     """Page of a result, with all that it needs in it."""
-    return _page(findings, _drawn(findings))
+    return _page(findings, _drawn(findings, png=False))
 
 
-def _drawn(findings: Findings) -> dict[str, tuple[bytes, bytes, float]]:
+def _drawn(findings: Findings, *, png: bool = True) -> dict[str, tuple[bytes, bytes, float]]:
     """Figures by name: PNG, SVG, and width in CSS pixels."""
     from pate_cli.results.figures import render  # matplotlib: not for the check before the work
 
     salt = findings.recipe.name
-    return {name: render(draw, salt=f"{salt}-{name}") for name, draw in findings.figures.items()}
+    return {name: render(draw, f"{salt}-{name}", png=png) for name, draw in findings.figures.items()}
 
 
 def _page(findings: Findings, drawn: Mapping[str, tuple[bytes, bytes, float]]) -> str:
