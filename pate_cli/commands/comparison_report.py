@@ -37,6 +37,9 @@ _REMARKS = (
 )
 
 
+_FEW = 4  # most tables that are named in a title
+
+
 def frontier(repeats: pd.DataFrame, plan: Plan, command: Sequence[str]) -> Findings:
     """Put a frontier together; `command` makes it again."""
     config, prepared = plan.rows[0].config, plan.rows[0].checked
@@ -74,6 +77,7 @@ def leaderboard(
     """
     boards = boards_of(repeats, metric)
     by_eps = standings(boards)
+    tables = ", ".join(board.name for board in boards) if len(boards) <= _FEW else counted(len(boards))
     config = next(iter(plans.values())).rows[0].config
     delta = "1/n, n the private records of a table" if config.delta is None else f"{config.delta:g}"
     return _findings(
@@ -81,7 +85,7 @@ def leaderboard(
         boards,
         plans,
         command,
-        title=f"{counted(len(boards))}: {metric.words} against eps",
+        title=f"{tables}: {metric.words} against eps",
         source=f"{config.repeats} random splits of each table, the same for every method (seed "
         f"{config.seed}); delta = {delta}",
         shows="Who is best on each table for a budget, and how far that is from what is got without privacy.",

@@ -114,7 +114,8 @@ def _figures(rows: Sequence[MeasuredRow]) -> tuple[dict[str, Callable[[], Figure
         drawn = points(rows)
     except InputError as error:
         return {}, f"There is no figure: {str(error).partition(';')[0]}."
-    return {"figure": functools.partial(draw, drawn, width=5.2, height=3.4)}, ""
+    width = 5.2 if len({point.panel for point in drawn}) == 1 else 8.4
+    return {"figure": functools.partial(draw, drawn, width=width, height=3.4)}, ""
 
 
 def shared_settings(rows: Sequence[Mapping[str, Any]]) -> Table:
