@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -58,12 +59,15 @@ COMMANDS = [
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A directory that the commands share, in this order."""
+    """A directory that the commands share, with the two runs that they read."""
     place = tmp_path_factory.mktemp("json")
     (place / "own").mkdir()
     (place / "own" / "recipe.yaml").write_text(RECIPE.replace("SMALL", ", ".join(SMALL)))
     (place / "new.svm").write_bytes(NEW)
     (place / "own.csv").write_text("a,b\n" + "1,x\n2,y\n" * 9)
+    with contextlib.chdir(place):
+        for run in COMMANDS[:2]:
+            assert cli.main(run) == 0
     return place
 
 
