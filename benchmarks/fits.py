@@ -104,7 +104,7 @@ def repeat_of(overrides: list[str]) -> Callable[[], None]:
     """Make a function that does the first repeat of a configuration; loading and calibration are done."""
     from pate_cli import datasets
     from pate_cli.config import parse
-    from pate_cli.config.composition import Composer
+    from pate_cli.config.hydra_composition import Composer
     from pate_cli.pipeline import prepare, run_repeat
 
     config = parse(Composer().compose(overrides))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pate_cli import audit
-from pate_cli.audit import scores
+from pate_cli.audit import event_scores
 from pate_cli.commands.audit import main
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import gaussian
@@ -238,7 +238,7 @@ def test_an_audit_repeats_itself_and_chunks_do_not_matter_to_its_validity(monkey
     mechanism = gaussian_labels(1.0, 0.05, 5, 2)
     first, again, other = (worst(mechanism, runs=8000, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
-    monkeypatch.setattr(scores, "_CHUNK", 999)
+    monkeypatch.setattr(event_scores, "_CHUNK", 999)
     assert 0 < worst(mechanism, runs=8000, seed=1) <= 1.0
 
 

@@ -9,9 +9,9 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from pate_cli.config import Composer, compose, composition, recipes
+from pate_cli.config import Composer, compose, hydra_composition, recipes
 from pate_cli.config.command_line import checked, choices, jobs, last_wins, parse_argv
-from pate_cli.config.composition import quoted
+from pate_cli.config.hydra_composition import quoted
 from pate_cli.errors import ConfigError, InputError
 
 
@@ -61,7 +61,7 @@ def test_the_dataset_brings_its_sizes_and_the_user_has_the_last_word():
 
 def test_every_option_of_every_group_composes():
     count = 0
-    for group in sorted(path for path in composition.conf_dir().iterdir() if path.is_dir()):
+    for group in sorted(path for path in hydra_composition.conf_dir().iterdir() if path.is_dir()):
         for path in group.glob("*.yaml"):
             compose([f"{'+' * (group.name == 'experiment')}{group.name}={path.stem}"])
             count += 1
@@ -82,7 +82,9 @@ def test_jobs_composed_together_are_as_hydra_composes_them(tmp_path):
     composer = Composer(str(tmp_path))
     for given in lists:
         found = composer.compose(given)
-        with hydra.initialize_config_dir(str(composition.conf_dir()), **composition.version_base()):
+        with hydra.initialize_config_dir(
+            str(hydra_composition.conf_dir()), **hydra_composition.version_base()
+        ):
             alone = hydra.compose("config", [*given, f"hydra.searchpath=[{quoted(f'file://{tmp_path}')}]"])
         assert repr(found) == repr(OmegaConf.to_container(alone, resolve=True)), given
 

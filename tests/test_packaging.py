@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from pate_cli.config import composition
+from pate_cli.config import hydra_composition
 
 REPO = Path(__file__).resolve().parent.parent
 
@@ -101,7 +101,7 @@ def test_wheel_asks_for_all_that_is_imported(wheel):
 
 def test_wheel_runs_from_an_empty_folder(home, tmp_path):
     where = (
-        "import pate_cli; from pate_cli.config.composition import conf_dir; "
+        "import pate_cli; from pate_cli.config.hydra_composition import conf_dir; "
         "print(pate_cli.__file__, conf_dir())"
     )
     shown = call(home / "bin" / "python", "-c", where, cwd=tmp_path).stdout.split()
@@ -147,5 +147,5 @@ def test_no_message_installs_a_package_that_is_not_ours():
         assert "pate-cli[" not in text, path
         for told in re.findall(r"pip install ([a-z][a-z -]*[a-z])", text):
             assert path.suffix == ".md" or set(told.split()) <= asked, path
-    for told in composition._LAUNCHERS.values():
+    for told in hydra_composition._LAUNCHERS.values():
         assert set(told.split()) <= asked

@@ -5,7 +5,7 @@ import pytest
 
 from pate_cli import datasets, pipeline, teachers
 from pate_cli.config import parse
-from pate_cli.config.composition import compose
+from pate_cli.config.hydra_composition import compose
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.types import Votes

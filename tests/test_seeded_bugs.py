@@ -24,7 +24,7 @@ from second_opinions import trials
 from pate_cli import audit, datasets, pipeline
 from pate_cli.commands.audit import main
 from pate_cli.config import parse
-from pate_cli.config.composition import compose
+from pate_cli.config.hydra_composition import compose
 from pate_cli.mechanisms import gaussian, gnmax, tune
 from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.mechanisms.sparse_vector import SparseVectorSession, stable_labels

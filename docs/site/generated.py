@@ -46,10 +46,10 @@ def _said(file: Path) -> str:
 def _accepted(group: str, file: Path) -> dict[str, str]:
     """Give what is accepted for each option that is declared with its check."""
     from pate_cli import datasets, mechanisms
-    from pate_cli.config import schema
+    from pate_cli.config import run_config
 
     if group not in ("dataset", "mechanism"):
-        return _checks(getattr(schema, f"{group.capitalize()}Config"), f"{group}.")
+        return _checks(getattr(run_config, f"{group.capitalize()}Config"), f"{group}.")
     name = re.search(r"^\s*name: (\S+)", file.read_text(encoding="utf-8"), re.MULTILINE)
     module = (datasets if group == "dataset" else mechanisms).find(name[1] if name else file.stem)
     return _checks(module.Options, f"{group}.")
@@ -57,7 +57,7 @@ def _accepted(group: str, file: Path) -> dict[str, str]:
 
 def _of_every_run() -> dict[str, str]:
     """Accepted values of the keys outside the groups."""
-    from pate_cli.config.schema import RunConfig, SplitConfig
+    from pate_cli.config.run_config import RunConfig, SplitConfig
 
     return _checks(RunConfig, "") | _checks(SplitConfig, "split.")
 

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from pate_cli import datasets
 from pate_cli.checks import Check, Listed, OneOf
 from pate_cli.config import parse
-from pate_cli.config.composition import compose
-from pate_cli.engine.plan import missing_data
+from pate_cli.config.hydra_composition import compose
+from pate_cli.engine.recipe_plan import missing_data
 from pate_cli.results.figures import new_figure
 from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.tables import Column, Table, number

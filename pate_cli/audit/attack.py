@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from pate_cli.audit.bounds import best_event, eps_lower_bound, mu_lower_bound
-from pate_cli.audit.scores import of_outputs, of_votes
+from pate_cli.audit.event_scores import of_outputs, of_votes
 from pate_cli.errors import BudgetSpent
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, Session, VoteMechanism
 from pate_cli.mechanisms.votes import VoteAttack

@@ -13,7 +13,7 @@ from pate_cli.audit.target import RECORDS, TEACHERS, make_target
 from pate_cli.commands import grid
 from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.config import command_line, compose, parse
-from pate_cli.config.composition import own_configs
+from pate_cli.config.hydra_composition import own_configs
 from pate_cli.errors import ConfigError
 from pate_cli.terminal import check_file, err, write_output
 

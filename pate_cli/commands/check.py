@@ -16,8 +16,8 @@ from pate_cli import mechanisms
 from pate_cli.commands import grid
 from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.config import command_line, compose, parse
-from pate_cli.config.composition import options as names_of
-from pate_cli.config.composition import own_configs
+from pate_cli.config.hydra_composition import options as names_of
+from pate_cli.config.hydra_composition import own_configs
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.terminal import err
 

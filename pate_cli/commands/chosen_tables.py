@@ -9,10 +9,10 @@ from dataclasses import fields
 from pathlib import Path
 
 from pate_cli.commands.methods import Named, distinct, named_overrides, split_names
-from pate_cli.config.composition import options as options_of
-from pate_cli.config.composition import quoted
+from pate_cli.config.hydra_composition import options as options_of
+from pate_cli.config.hydra_composition import quoted
 from pate_cli.datasets import PACKED, find, kind_of
-from pate_cli.engine.plan import missing_data
+from pate_cli.engine.recipe_plan import missing_data
 from pate_cli.errors import ConfigError, InputError
 
 __all__ = ["DEFAULT_TABLES", "tables"]

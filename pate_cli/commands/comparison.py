@@ -16,10 +16,10 @@ import pandas as pd
 
 from pate_cli.commands.methods import DEFAULT_METHODS, budgets, methods, plan_frontier
 from pate_cli.commands.printing import add_output_options
-from pate_cli.config.composition import own_configs
+from pate_cli.config.hydra_composition import own_configs
 from pate_cli.engine import schedule
-from pate_cli.engine.plan import Plan
 from pate_cli.engine.progress import reporting
+from pate_cli.engine.recipe_plan import Plan
 from pate_cli.engine.rows import Row
 from pate_cli.engine.store import PLACE
 from pate_cli.results.boards import BASELINES

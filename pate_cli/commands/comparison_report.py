@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli.config.recipes import Recipe
-from pate_cli.engine.plan import Plan
+from pate_cli.engine.recipe_plan import Plan
 from pate_cli.engine.sources import sources
 from pate_cli.results.boards import BASELINES, NOT_PRIVATE, Board, Metric, Standing, boards_of, standings
 from pate_cli.results.interval import Interval

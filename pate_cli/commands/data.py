@@ -11,7 +11,7 @@ from pate_cli.commands import grid
 from pate_cli.commands.own_files import add_format_options, read_table
 from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.datasets import NAMES, inference, schema
-from pate_cli.datasets.files import (
+from pate_cli.datasets.known_files import (
     EMBEDDED,
     ENTRIES,
     FileStatus,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.config import composition
+from pate_cli.config import hydra_composition
 from pate_cli.config.command_line import CommandLine
 from pate_cli.engine.rows import Row
 from pate_cli.engine.signals import exit_with_parent, terminable
@@ -40,17 +40,21 @@ def run_by_hydra(
     import hydra
 
     raised: list[Exception] = []
-    main, search = composition.search_path(line.config_dir, line.config_name)
+    main, search = hydra_composition.search_path(line.config_dir, line.config_name)
     argv = ["pate", *line.argv]
     if target is not None:
         key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
-        argv.append(f"{key}={composition.quoted(str(target))}")
+        argv.append(f"{key}={hydra_composition.quoted(str(target))}")
     if not files:
         argv.append("hydra.output_subdir=null")
-    if main != composition.conf_dir():  # else --config-dir, which is among the arguments, adds the other
+    if (
+        main != hydra_composition.conf_dir()
+    ):  # else --config-dir, which is among the arguments, adds the other
         argv += search
 
-    @hydra.main(config_path=str(main), config_name=composition.CONFIG, **composition.version_base())
+    @hydra.main(
+        config_path=str(main), config_name=hydra_composition.CONFIG, **hydra_composition.version_base()
+    )
     def run_one(cfg: DictConfig) -> float:
         """Run one job; its accuracy for a sweeper that looks for the best, 0 where there is none."""
         from hydra.core.hydra_config import HydraConfig
@@ -61,7 +65,7 @@ def run_by_hydra(
             exit_with_parent(os.getppid())
         try:
             with terminable():
-                row = Row.of(composition.with_candidates(raw, candidates))
+                row = Row.of(hydra_composition.with_candidates(raw, candidates))
                 (accuracy,) = execute({Path(HydraConfig.get().runtime.output_dir): row})
             return accuracy or 0.0
         except (InputError, OSError) as error:  # round Hydra, which would say more than one line

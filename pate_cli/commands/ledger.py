@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pate_cli import datasets
-from pate_cli.config import composition, parse
+from pate_cli.config import hydra_composition, parse
 from pate_cli.datasets.multiset import record_digests
 from pate_cli.errors import ConfigError
 from pate_cli.release import Ledger, Protected, open_ledgers
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _init(options: argparse.Namespace) -> int:
-    config = composition.compose(options.overrides, composition.own_configs(options.config_dir))
+    config = hydra_composition.compose(options.overrides, hydra_composition.own_configs(options.config_dir))
     chosen = parse(config).dataset
     dataset = datasets.load(chosen.name, **chosen.options)
     directory = open_ledgers(options.ledger or config.get("ledger"))

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pate_cli.config.command_line import refuse_unused
-from pate_cli.config.composition import options
+from pate_cli.config.hydra_composition import options
 from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.engine.baselines import with_baselines
-from pate_cli.engine.plan import Plan, make_plan
+from pate_cli.engine.recipe_plan import Plan, make_plan
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.results.boards import EXACT
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from pate_cli.config.recipes import Recipe
 from pate_cli.engine import schedule
-from pate_cli.engine.plan import Plan, make_plan
 from pate_cli.engine.progress import reporting
+from pate_cli.engine.recipe_plan import Plan, make_plan
 from pate_cli.engine.rows import Row
 from pate_cli.engine.sources import sources
 from pate_cli.engine.store import PLACE, RepeatRecord

@@ -25,9 +25,9 @@ from pate_cli.engine.run_dir import execute, show_table
 from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.release.release import release
 from pate_cli.results import read_record
+from pate_cli.results.record_files import RECORD_NAME
 from pate_cli.results.repeats import REPEATS
 from pate_cli.results.settings import row_hash
-from pate_cli.results.store import RECORD_NAME
 from pate_cli.results.tables import Table
 
 __all__ = ["check_rows", "main", "run_jobs", "start"]

@@ -124,8 +124,8 @@ def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
 def collect(names: Sequence[str], nothing: str = "no run found") -> pd.DataFrame:
     """Repeats in and below directories, with every setting; what cannot be read is named on stderr."""
     from pate_cli.results.listing import find
+    from pate_cli.results.record_files import find_records
     from pate_cli.results.repeats import find_repeats
-    from pate_cli.results.store import find_records
 
     if "" in names:  # as an unset variable of the shell is; to Path, the current directory
         raise DataError("'': no path; give the directory of a run, or one above it (. for this one)")

@@ -9,7 +9,7 @@ from pate_cli.commands.printing import print_table, split_output_options
 from pate_cli.config import Composer, command_line
 from pate_cli.errors import InputError
 from pate_cli.results.record import RunRecord
-from pate_cli.results.store import RECORD_NAME, read_record
+from pate_cli.results.record_files import RECORD_NAME, read_record
 from pate_cli.results.tables import Column, Table, number
 
 __all__ = ["arguments", "main"]

@@ -1,7 +1,7 @@
 """The schema of `conf/`, composition by Hydra, and every check of a value."""
 
-from pate_cli.config.composition import Composer, compose
-from pate_cli.config.schema import (
+from pate_cli.config.hydra_composition import Composer, compose
+from pate_cli.config.run_config import (
     ComputeConfig,
     DatasetConfig,
     MechanismConfig,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pate_cli.config.composition import CONFIG, options, own_configs
+from pate_cli.config.hydra_composition import CONFIG, options, own_configs
 from pate_cli.errors import ConfigError, InputError, shortened
 
 if TYPE_CHECKING:

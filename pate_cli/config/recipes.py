@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pate_cli.checks import OneOf, Real, Whole, known, take
-from pate_cli.config.composition import packaged
-from pate_cli.config.schema import Made
+from pate_cli.config.hydra_composition import packaged
+from pate_cli.config.run_config import Made
 from pate_cli.errors import InputError
 
 __all__ = ["FILE", "STUDY", "Recipe", "RowSpec", "find_recipe", "names", "read_recipe"]

@@ -40,9 +40,9 @@ _FEW = 10
 
 _MODULES = {
     "synthetic": "synthetic",
-    "mushroom": "files",
-    "a9a": "files",
-    "real-sim": "files",
+    "mushroom": "known_files",
+    "a9a": "known_files",
+    "real-sim": "known_files",
     "adult": "adult",
     "libsvm": "libsvm",
     "csv": "csv_files",

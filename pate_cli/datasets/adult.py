@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.datasets import files
+from pate_cli.datasets import known_files
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.reading import read_bytes
 from pate_cli.errors import DataError
@@ -84,7 +84,7 @@ def load(name: str, options: Options) -> Dataset:
     ----------
     Becker and Kohavi (1996), Adult, UCI Machine Learning Repository.
     """
-    return files.joined(name, _parse)
+    return known_files.joined(name, _parse)
 
 
 def _parse(path: Path) -> tuple[Any, Any, str]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from pate_cli.checks import Flag, Or, option
 from pate_cli.datasets.reading import RecordTable, as_utf8, columns_of, marked, read_bytes
-from pate_cli.datasets.tables import TableOptions, make_dataset
+from pate_cli.datasets.table_dataset import TableOptions, make_dataset
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset
 

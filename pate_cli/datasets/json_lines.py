@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli.datasets.reading import RecordTable, as_utf8, columns_of, marked, read_bytes
-from pate_cli.datasets.tables import TableOptions as Options
-from pate_cli.datasets.tables import make_dataset
+from pate_cli.datasets.table_dataset import TableOptions as Options
+from pate_cli.datasets.table_dataset import make_dataset
 from pate_cli.errors import DataError, shortened
 from pate_cli.types import Dataset
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.datasets.reading import RecordTable, columns_of, read_bytes
-from pate_cli.datasets.tables import TableOptions, make_dataset
+from pate_cli.datasets.table_dataset import TableOptions, make_dataset
 from pate_cli.errors import DataError, InputError
 from pate_cli.types import Dataset
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.engine.limits import best_model
-from pate_cli.engine.plan import Plan
+from pate_cli.engine.recipe_plan import Plan
 from pate_cli.engine.rows import Row
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.pipeline import Outcome, Prepared, Streams, Trained, split_of

@@ -38,7 +38,7 @@ from pate_cli.results.repeats import RepeatsFile
 from pate_cli.teachers import NONE_FAILED, Failures, watched
 
 if TYPE_CHECKING:
-    from pate_cli.engine.plan import Plan
+    from pate_cli.engine.recipe_plan import Plan
 
 __all__ = ["Done", "Failure", "Results", "do", "reason", "run"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pate_cli.datasets.files import ENTRIES
+from pate_cli.datasets.known_files import ENTRIES
 from pate_cli.engine.loaded import code_version, library_versions
-from pate_cli.engine.plan import missing_data
+from pate_cli.engine.recipe_plan import missing_data
 from pate_cli.results import versions
 
 __all__ = ["dependencies", "sources"]

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from pate_cli.checks import read
-from pate_cli.config.composition import packaged
+from pate_cli.config.hydra_composition import packaged
 from pate_cli.config.recipes import STUDY, Recipe
 from pate_cli.engine.sources import sources
 from pate_cli.errors import ConfigError, InputError

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pate_cli.learners.base import Classifier
+from pate_cli.learners.estimator import Classifier
 
 __all__ = ["ConstantClassifier"]
 

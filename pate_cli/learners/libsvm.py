@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pate_cli.learners.base import Classifier, is_positive, shortened
+from pate_cli.learners.estimator import Classifier, is_positive, shortened
 
 __all__ = ["LibsvmClassifier"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pate_cli.learners.base import Classifier, is_positive, shortened
+from pate_cli.learners.estimator import Classifier, is_positive, shortened
 
 __all__ = ["SgdLogistic", "change_of_prediction", "largest_step"]
 

@@ -34,8 +34,8 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.special import expit
 
 from pate_cli.matrices import dense
-from pate_cli.queries.base import Learner, Oracle, Stream, ask_actively
 from pate_cli.queries.online import OnlineLearner
+from pate_cli.queries.strategy import Learner, Oracle, Stream, ask_actively
 from pate_cli.types import Answers, FloatArray, IntArray, PublicPoints
 
 __all__ = ["Active", "ActiveLearner"]

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from pate_cli.learners.hypotheses import ThresholdClassifier
 from pate_cli.learners.hypotheses.thresholds import ThresholdDichotomies, line
-from pate_cli.queries.base import Oracle, Stream, collect
+from pate_cli.queries.strategy import Oracle, Stream, collect
 from pate_cli.types import UNANSWERED, Answer, Answers, IntArray, PublicPoints
 
 __all__ = ["Disagreement", "VersionSpace"]

@@ -1,8 +1,8 @@
 """Releases with exact noise, charged to a ledger; cheap to import (OpenDP is imported by `ExactNoise`)."""
 
+from pate_cli.release.exact_noise import ExactNoise
 from pate_cli.release.ledger import Entry, Ledger, Protected, PublicRows
 from pate_cli.release.ledger_directory import LedgerDirectory, open_ledgers
-from pate_cli.release.noise import ExactNoise
 
 __all__ = ["Entry", "ExactNoise", "Ledger", "LedgerDirectory", "Protected", "PublicRows"]
 __all__ += ["open_ledgers"]

@@ -21,9 +21,9 @@ from pate_cli.datasets.multiset import record_digests
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.mechanisms.evaluation import lines
 from pate_cli.release import files
+from pate_cli.release.exact_noise import ExactNoise
 from pate_cli.release.ledger import Ledger, Protected, PublicRows
 from pate_cli.release.ledger_directory import open_ledgers
-from pate_cli.release.noise import ExactNoise
 from pate_cli.terminal import write_file
 
 if TYPE_CHECKING:

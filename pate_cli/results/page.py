@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pate_cli.config.recipes import Recipe
 from pate_cli.errors import InputError, one_line
-from pate_cli.results.store import RECORD_NAME
+from pate_cli.results.record_files import RECORD_NAME
 from pate_cli.results.tables import Column, Table
 from pate_cli.results.verdicts import Verdict
 from pate_cli.terminal import check_directory, write_file

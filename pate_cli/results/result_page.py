@@ -18,8 +18,8 @@ from pate_cli.results.means import MeasuredRow, flat, rows_of
 from pate_cli.results.overview import overview
 from pate_cli.results.page import Findings
 from pate_cli.results.paired import paired
+from pate_cli.results.record_files import find_records
 from pate_cli.results.settings import NAMES
-from pate_cli.results.store import find_records
 from pate_cli.results.tables import Column, Table, number
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import hashlib
 import pytest
 
 from pate_cli.commands.data import main
-from pate_cli.datasets import NAMES, files
-from pate_cli.datasets.files import ENTRIES, KnownDataset, SourceFile
+from pate_cli.datasets import NAMES, known_files
+from pate_cli.datasets.known_files import ENTRIES, KnownDataset, SourceFile
 from pate_cli.errors import DataError
 
 BODY = b"1 1:1\n2 1:2\n"
@@ -20,7 +20,7 @@ def toys(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("PATE_DATA", str(tmp_path / "mine"))
-    monkeypatch.setattr(files, "_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(known_files, "_cache", lambda: tmp_path / "cache")
     (tmp_path / "mine").mkdir()
     for name in list(ENTRIES):
         file = SourceFile(f"{name}.txt", "http://127.0.0.1:1/toy", hashlib.sha256(BODY).hexdigest())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pate_cli.cli import main
-from pate_cli.config.composition import conf_dir
+from pate_cli.config.hydra_composition import conf_dir
 
 PRESETS = sorted((conf_dir() / "experiment").glob("*.yaml"))
 EXPECTED = {

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pate_cli.cli import main
-from pate_cli.config.composition import options
+from pate_cli.config.hydra_composition import options
 
 SMALL = "dataset.n_records=1200 split.public=40"
 LIBSVM = "dataset=libsvm split.public=5 teacher.size=10 dataset.path="
@@ -222,7 +222,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(cwd)
     monkeypatch.setenv("PATE_DATA", str(data))
     monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
-    monkeypatch.setattr("pate_cli.datasets.files._cache", lambda: tmp_path / "no-cache")
+    monkeypatch.setattr("pate_cli.datasets.known_files._cache", lambda: tmp_path / "no-cache")
     return tmp_path
 
 

@@ -20,7 +20,7 @@ from processes import finish, start, until
 from pate_cli import pipeline
 from pate_cli.cli import main
 from pate_cli.commands import run as run_command
-from pate_cli.config.composition import options
+from pate_cli.config.hydra_composition import options
 from pate_cli.errors import InputError
 from pate_cli.results import read_record
 from pate_cli.students import load_student

@@ -506,7 +506,7 @@ def test_a_release_where_another_command_writes_is_refused(tmp_path, monkeypatch
 KILLED = """
 import os, signal, sys
 from pate_cli import cli
-from pate_cli.release import noise, release
+from pate_cli.release import exact_noise, release
 
 where, argv = sys.argv[1], sys.argv[2:]
 
@@ -529,7 +529,7 @@ if where == "before the charge":
 if where == "charge on disk":
     deadly(os, "replace", before=False, counts=in_ledger)
 if where == "noise drawn":
-    deadly(noise.ExactNoise, "gaussian", before=False)
+    deadly(exact_noise.ExactNoise, "gaussian", before=False)
 if where == "certificate written":
     deadly(release, "write_file", before=False, call=4)
 sys.exit(cli.main(argv))

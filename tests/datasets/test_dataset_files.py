@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pate_cli.datasets import files, load
-from pate_cli.datasets.files import ENTRIES, KnownDataset, SourceFile
+from pate_cli.datasets import known_files, load
+from pate_cli.datasets.known_files import ENTRIES, KnownDataset, SourceFile
 from pate_cli.errors import ConfigError, DataError
 
 # pooch leaves the connection of a failed download to the garbage collector.
@@ -33,7 +33,7 @@ def places(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.delenv("PATE_DATA", raising=False)
-    monkeypatch.setattr(files, "_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(known_files, "_cache", lambda: tmp_path / "cache")
     return tmp_path
 
 
@@ -108,10 +108,10 @@ def test_downloads_and_files_found_are_in_pate_data_then_data_then_the_cache(pla
     for name in ("mine", "data", "cache"):
         (places / name / "kept").rename(places / name / "toy")
     for name in ("mine", "data", "cache"):
-        _, path = files.find(file)
+        _, path = known_files.find(file)
         assert path.resolve() == places / name / "toy"
         path.unlink()
-    assert files.find(file) is None
+    assert known_files.find(file) is None
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_wrong_file_is_neither_used_nor_replaced(places, known, server, change
     assert server.asked == []
     for content, state in ((b"not it", "wrong"), (BODY, "ok"), (None, "missing")):
         path.write_bytes(content) if content else path.unlink()
-        (found,) = files.status(ENTRIES["a9a"])
+        (found,) = known_files.status(ENTRIES["a9a"])
         assert (found.file, found.state) == (file.name, state)
 
 

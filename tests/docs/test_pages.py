@@ -22,7 +22,7 @@ import pytest
 from pages import KINDS, REPO, Block, blocks, inline, missing, nearest, pages, shortened
 
 from pate_cli.cli import COMMANDS, main
-from pate_cli.config import command_line, composition, parse
+from pate_cli.config import command_line, hydra_composition, parse
 from pate_cli.privacy.svt import calibrate
 
 BLOCKS = [block for page in pages() for block in blocks(page)]
@@ -89,7 +89,7 @@ def _run(argv: list[str], block: Block) -> int:
             rest = [text for text in rest if not text.startswith("hydra")]
             line = command_line.parse_argv(rest)
             for job in command_line.jobs(line):
-                parse(composition.compose(job))
+                parse(hydra_composition.compose(job))
             return main(
                 ["plan", *(text for text in line.argv if not text.startswith(("ledger=", "compute")))]
             )
@@ -170,7 +170,7 @@ def test_commands_in_the_text_exist(page, capsys):
                 assert text.partition("=")[0] in helped or (text == "-m"), at
         settings = [text for text in rest if re.fullmatch(r"[\w.]+=[\w.,]+", text) and "," not in text]
         if command in ("run", "plan", "audit", "frontier") and settings:
-            composition.compose(settings)
+            hydra_composition.compose(settings)
 
 
 def test_margins_of_the_sparse_vector_technique():

@@ -12,7 +12,7 @@ from pages import REPO, pages
 
 from pate_cli import datasets, mechanisms
 from pate_cli.cli import COMMANDS
-from pate_cli.config import composition
+from pate_cli.config import hydra_composition
 
 sys.path.insert(0, str(REPO / "docs/site"))
 generated = importlib.import_module("generated")
@@ -73,7 +73,7 @@ def test_the_reference_has_every_key_with_its_accepted_values():
     for group in ("features", "teacher", "student", "compute"):
         for file in sorted((REPO / "conf" / group).glob("*.yaml")):
             assert f"{group}={file.stem}" in sections
-    whole = composition.compose(["mechanism=svt"])
+    whole = hydra_composition.compose(["mechanism=svt"])
     for key, value in whole.items():
         for name in [f"{key}.{inner}" for inner in value] if isinstance(value, dict) else [key]:
             assert f"`{name}`" in text, name

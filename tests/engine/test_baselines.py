@@ -12,7 +12,7 @@ from pate_cli.commands.methods import methods, plan_frontier
 from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.engine import baselines, schedule
 from pate_cli.engine.loaded import LoadedCode
-from pate_cli.engine.plan import make_plan
+from pate_cli.engine.recipe_plan import make_plan
 from pate_cli.pipeline import Streams
 
 SMALL = ("dataset.n_records=1000", "split.public=40", "teacher.size=20")

@@ -12,7 +12,7 @@ import pytest
 from processes import children_of, finish, numbers, psutil, start, until
 
 from pate_cli.cli import main
-from pate_cli.config import composition
+from pate_cli.config import hydra_composition
 from pate_cli.errors import InputError
 from pate_cli.results import read_record
 
@@ -93,7 +93,7 @@ def test_launchers_are_extras():
     from hydra.errors import MissingConfigException
 
     error = MissingConfigException("no", "hydra/launcher/submitit_slurm", ["basic"])
-    found = composition.Composer()._explained(error, ["hydra/launcher=submitit_slurm"])
+    found = hydra_composition.Composer()._explained(error, ["hydra/launcher=submitit_slurm"])
     assert isinstance(found, InputError)
     needs = "hydra-submitit-launcher submitit"
     assert str(found) == f"hydra/launcher=submitit_slurm: not installed; pip install {needs}"

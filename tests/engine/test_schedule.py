@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pate_cli import pipeline
-from pate_cli.config.composition import compose
+from pate_cli.config.hydra_composition import compose
 from pate_cli.config.recipes import RowSpec
 from pate_cli.engine import schedule, workers
 from pate_cli.engine.rows import Row, forget

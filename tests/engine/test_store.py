@@ -15,7 +15,7 @@ from encoders import encoder
 
 from pate_cli import datasets, pipeline
 from pate_cli.config import parse
-from pate_cli.config.composition import compose
+from pate_cli.config.hydra_composition import compose
 from pate_cli.datasets.content import fingerprint
 from pate_cli.engine import loaded
 from pate_cli.engine import store as module

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import skops.io
 from libsvm.svmutil import svm_predict, svm_train
 
-from pate_cli.learners.base import shortened
+from pate_cli.learners.estimator import shortened
 from pate_cli.learners.libsvm import LibsvmClassifier
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid")

@@ -8,7 +8,7 @@ from scipy import stats
 
 from pate_cli.errors import InputError
 from pate_cli.release import ExactNoise
-from pate_cli.release import noise as module
+from pate_cli.release import exact_noise as module
 
 SIZE = 20_000
 ALARM = 1e-7

@@ -4,7 +4,7 @@ import pytest
 
 from pate_cli.commands.recipe_run import check_views
 from pate_cli.config import recipes
-from pate_cli.config.composition import packaged
+from pate_cli.config.hydra_composition import packaged
 from pate_cli.errors import InputError
 
 

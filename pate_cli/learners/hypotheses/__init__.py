@@ -5,7 +5,7 @@ All label with 0 and 1. Each class offers its VC dimension, the distinct labelin
 minimisation. A hypothesis *is* a fitted classifier.
 """
 
-from pate_cli.learners.hypotheses.base import Dichotomies, HypothesisClass
+from pate_cli.learners.hypotheses.hypothesis import Dichotomies, HypothesisClass
 from pate_cli.learners.hypotheses.points import PointClassifier, Points
 from pate_cli.learners.hypotheses.rectangles import RectangleClassifier, Rectangles
 from pate_cli.learners.hypotheses.stumps import StumpClassifier, Stumps

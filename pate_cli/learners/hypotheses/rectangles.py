@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.learners.hypotheses.base import (
+from pate_cli.learners.hypotheses.hypothesis import (
     BinaryClassifier,
     Dichotomies,
     HypothesisClass,

@@ -29,7 +29,7 @@ from pate_cli.checks import (
     read_values,
     take,
 )
-from pate_cli.config import composition
+from pate_cli.config import hydra_composition
 from pate_cli.datasets.splitting import MODES
 from pate_cli.errors import ConfigError
 
@@ -330,6 +330,6 @@ def _group(raw: Mapping[str, Any], key: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         kinds = {"split": SplitConfig, "generate": GenerateConfig}  # groups without options
         of_kind = [f"{key}.{name}" for name in (option_names(kinds[key]) if key in kinds else ())]
-        names = of_kind or composition.options(key)
+        names = of_kind or hydra_composition.options(key)
         raise ConfigError(key, value, ", ".join(names))
     return value

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from pate_cli.learners.base import Classifier
+from pate_cli.learners.estimator import Classifier
 from pate_cli.matrices import dense
 from pate_cli.types import FloatArray, IntArray
 

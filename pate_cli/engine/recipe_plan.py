@@ -9,7 +9,7 @@ from typing import Any
 from pate_cli.config import Composer, RunConfig, parse
 from pate_cli.config.command_line import checked, choices, last_wins, without_place
 from pate_cli.config.recipes import Recipe, RowSpec
-from pate_cli.datasets import files
+from pate_cli.datasets import known_files
 from pate_cli.engine.rows import Row, check_places
 from pate_cli.errors import ConfigError, InputError
 
@@ -102,9 +102,9 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: 
 
 def missing_data(name: str) -> str:
     """Name the files of a dataset that are not on this machine and how to get them; empty if all are here."""
-    if name not in files.ENTRIES:
+    if name not in known_files.ENTRIES:
         return ""
-    absent = [file for file in files.ENTRIES[name].files if files.find(file) is None]
+    absent = [file for file in known_files.ENTRIES[name].files if known_files.find(file) is None]
     if not absent:
         return ""
     get = " and ".join(f"{file.name} ({file.url})" for file in absent)
