@@ -42,7 +42,9 @@ def outside(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     # Python takes what it compiled for current where second and size are those of the source
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.setattr(figures, "render", lambda draw, salt: (b"", b"", 1.0))  # nothing is looked at here
+    monkeypatch.setattr(
+        figures, "render", lambda draw, salt, **_: (b"", b"", 1.0)
+    )  # nothing is looked at here
     return tmp_path
 
 
@@ -68,7 +70,8 @@ def rows(path: str | Path) -> list[dict[str, str]]:
 
 
 def frontier(*argv: str) -> dict[str, float]:
-    argv = ("frontier", *argv, "--eps", "4", "--methods", "gaussian", "--repeats", "1", "--output", "out")
+    argv = ("frontier", *argv, "--eps", "4", "--methods", "gaussian", "--no-limit", "--repeats", "1")
+    argv = (*argv, "--output", "out")
     assert main([*argv]) == 0
     return {row["method"]: float(row["accuracy"]) for row in rows("out/table.csv")}
 

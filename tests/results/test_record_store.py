@@ -15,7 +15,7 @@ from pate_cli.results import (
     RunRecord,
     find_records,
     read_record,
-    store,
+    record_files,
     summarise,
     write_record,
 )
@@ -76,7 +76,7 @@ def test_a_failed_write_leaves_the_old_file_or_none(tmp_path, monkeypatch, where
     if where == "write":
         monkeypatch.setattr(writing, "open", FullDisk, raising=False)
     else:
-        monkeypatch.setattr(store.os, "replace" if where == "replace" else "fsync", failing)
+        monkeypatch.setattr(record_files.os, "replace" if where == "replace" else "fsync", failing)
     with pytest.raises(type(error)):
         write_record(tmp_path, record("new"))
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -90,7 +90,7 @@ def test_the_file_is_whole_before_it_takes_its_place(tmp_path, monkeypatch):
         seen.append(json.loads(source.read_text())["mechanism"])
         renamed(source, target)
 
-    monkeypatch.setattr(store.os, "replace", watched)
+    monkeypatch.setattr(record_files.os, "replace", watched)
     write_record(tmp_path, record("svt"))
     assert seen == ["svt"]
 
