@@ -36,7 +36,6 @@ _REMARKS = (
     "methods treat teachers and student as black boxes, whatever they are.",
 )
 
-
 _FEW = 4  # most tables that are named in a title
 
 
@@ -48,7 +47,7 @@ def frontier(repeats: pd.DataFrame, plan: Plan, command: Sequence[str]) -> Findi
     delta, sizes = (prepared.delta, prepared.sizes) if prepared else (None, None)
     size = f"{sizes.n_private:,} private records, {sizes.n_public:,} public points" if sizes else ""
     splits = f"{config.repeats} random splits of {size}, the same for every method (seed {config.seed})"
-    drawn = functools.partial(draw, points(board.every), shown=board.shown)
+    drawn, heading = points(board.every), f"{title}, {config.repeats} splits"
     return _findings(
         "frontier",
         [board],
@@ -58,7 +57,7 @@ def frontier(repeats: pd.DataFrame, plan: Plan, command: Sequence[str]) -> Findi
         source=f"{splits}; delta = {number(delta, '.3g')}",
         shows="What each method gets for a budget, and what is got without privacy.",
         tables=frontier_tables(board),
-        draw=functools.partial(drawn, title=f"{title}, {config.repeats} splits", width=5.2, height=3.4),
+        draw=lambda: draw(drawn, title=heading, shown=board.shown, width=5.2, height=3.4),
         notes=[*chosen_families([board]), *_REMARKS],
         said=frontier_statements(board, _releases(plan)),
     )

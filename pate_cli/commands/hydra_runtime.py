@@ -47,10 +47,8 @@ def run_by_hydra(
         argv.append(f"{key}={hydra_composition.quoted(str(target))}")
     if not files:
         argv.append("hydra.output_subdir=null")
-    if (
-        main != hydra_composition.conf_dir()
-    ):  # else --config-dir, which is among the arguments, adds the other
-        argv += search
+    if main != hydra_composition.conf_dir():
+        argv += search  # else --config-dir, which is among the arguments, adds the other
 
     @hydra.main(
         config_path=str(main), config_name=hydra_composition.CONFIG, **hydra_composition.version_base()

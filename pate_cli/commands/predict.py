@@ -63,11 +63,13 @@ def main(argv: list[str]) -> int:
     measured = None
     if records.labels is not None:
         measured = _accuracy(model.classes, labels, records.labels, args.threshold is not None)
+    columns = _columns(model, labels, args.id, records.names, shares)
     if args.json:
-        lines = _lines(model, labels, args.id, records.names, shares)
+        heads, *rows = zip(*columns, strict=True)
+        lines = [dict(zip(heads, row, strict=True)) for row in rows]
         print_json("predict", {"table": lines}, [*records.remarks, *filter(None, [measured])])
         return 0
-    text = _text(model, labels, args.id, records.names, shares)
+    text = _text(columns)
     if args.output is not None:
         write_output(args.output, text)
     elif out().is_terminal:  # labels come from the file, and may hold control characters
@@ -199,31 +201,23 @@ def _predicted(
     return labels, shares.tolist() if shares is not None and args.proba else None
 
 
-def _lines(
+def _columns(
     model: SavedStudent, labels: list[str], id: str, names: list[str] | None, shares: list[list[float]] | None
-) -> list[dict[str, Any]]:
-    """Name, label and probability of each class, of each record."""
-    lines = []
-    for row, label in enumerate(labels):
-        line: dict[str, Any] = {} if names is None else {id: names[row]}
-        line |= {"label": label}
-        if shares is not None:
-            line |= {f"probability.{name}": shares[row][code] for code, name in enumerate(model.classes)}
-        lines.append(line)
-    return lines
-
-
-def _text(
-    model: SavedStudent, labels: list[str], id: str, names: list[str] | None, shares: list[list[float]] | None
-) -> str:
-    """A label a line, or a CSV table of name, label and the probability of each class."""
-    if names is None and shares is None:
-        return "".join(f"{label}\n" for label in labels)
-    columns = [] if names is None else [[id, *names]]
+) -> list[list[Any]]:
+    """Columns, each with its head: names and probabilities of the classes where asked for, and labels."""
+    columns: list[list[Any]] = [] if names is None else [[id, *names]]
     columns.append(["label", *labels])
     if shares is not None:
-        for code, label in enumerate(model.classes):
-            columns.append([f"probability.{label}", *(f"{row[code]:.6g}" for row in shares)])
+        for code, name in enumerate(model.classes):
+            columns.append([f"probability.{name}", *(row[code] for row in shares)])
+    return columns
+
+
+def _text(columns: Sequence[Sequence[Any]]) -> str:
+    """A label a line, or a CSV table of several columns; numbers with six digits."""
+    if len(columns) == 1:
+        return "".join(f"{label}\n" for label in columns[0][1:])
+    shown = [[f"{cell:.6g}" if isinstance(cell, float) else cell for cell in column] for column in columns]
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(zip(*columns, strict=True))
+    csv.writer(buffer, lineterminator="\n").writerows(zip(*shown, strict=True))
     return buffer.getvalue()

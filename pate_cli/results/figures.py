@@ -43,16 +43,12 @@ def look(style: int) -> dict[str, Any]:
 
 STYLES = tuple(look(style) for style in range(len(_COLOURS)))
 
-_METHODS: tuple[str, ...] = (
-    "best",
-    "gaussian",
-    "active",
-    "svt",
-    "noisy_gd",
-    "output_perturbation",
-    "svt-liu2021",
+_METHODS = (
+    *("best", "gaussian", "active", "svt", "noisy_gd", "output_perturbation", "svt-liu2021"),
+    *("score_boosting", "gnmax", "lnmax", "soft", "active-svt"),
 )
-_METHODS += ("score_boosting", "gnmax", "lnmax", "soft", "active-svt")
+"""Methods that have a style of their own in every figure, by their place; any other name gets one too."""
+
 _ALIASES = {"PSQ": "gaussian", "ASQ": "active", "svt tight": "svt", "svt liu2021": "svt-liu2021"}
 """Names in recipes."""
 
@@ -67,14 +63,13 @@ def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     frequent = {name: _ALIASES.get(name, name) for name in names}
     numbers = {name: _METHODS.index(known) for name, known in frequent.items() if known in _METHODS}
     for name in sorted(set(names) - set(numbers)):
-        used = {number % len(_COLOURS) for number in numbers.values()}
-        free = (n for n in itertools.count(len(_METHODS)) if n not in numbers.values())
-        other = (
-            next(free)
-            if len(used) == len(_COLOURS)
-            else next(n for n in free if n % len(_COLOURS) not in used)
+        taken = set(numbers.values())
+        colours = {number % len(_COLOURS) for number in taken}
+        if len(colours) == len(_COLOURS):
+            colours = set()  # none is left
+        numbers[name] = next(
+            n for n in itertools.count(len(_METHODS)) if n not in taken and n % len(_COLOURS) not in colours
         )
-        numbers[name] = other
     return {name: look(numbers[name]) for name in names}
 
 

@@ -14,7 +14,11 @@ __all__ = ["by_class", "calibration_error", "mapped_once", "measure"]
 
 
 def mapped_once(student: Any, part: Holdout) -> tuple[Any, Any]:
-    """Student and records that it judges: features, which the part keeps, where both have the same map."""
+    """Return a student and the records of a part, shape (n, d), for it to judge.
+
+    Where the student maps records as the part does, the part's features, shape (n, p), which it keeps, and
+    the classifier of features: equal predictions, and the map is applied once.
+    """
     if hasattr(student, "classifier") and student.features is part.features:
         return student.classifier, part.seen(True).X
     return student, part.X
