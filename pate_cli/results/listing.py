@@ -179,7 +179,7 @@ def _comparison(path: Path) -> ResultEntry:
     means = private.groupby(["row", "dataset", "method"])["accuracy"].mean().dropna()
     datasets = [str(name) for name in repeats["dataset"].unique()]
     kind = "recipe" if "name" in repeats else "frontier" if len(datasets) == 1 else "leaderboard"
-    status = "ok" if (path.parent / "report.html").is_file() else "unfinished"
+    status = "ok" if (path.parent / "table.csv").is_file() else "unfinished"  # a page may be missing
     return ResultEntry(
         path.parent,
         kind,

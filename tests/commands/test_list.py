@@ -68,6 +68,14 @@ def listed(shown, *argv):
     return json.loads(shown("list", "--json", *argv))["tables"]["table"]
 
 
+def test_a_frontier_whose_page_could_not_be_written_is_finished(shown, place):
+    page, table = (place / "outputs" / "f" / name for name in ("report.html", "table.csv"))
+    for path, status in ((page, "ok"), (table, "unfinished")):
+        away = path.rename(place / path.name)
+        assert listed(shown, "outputs/f")[0]["status"] == status
+        away.rename(path)
+
+
 def test_everything_newest_first(shown):
     lines = listed(shown)
     assert [line["kind"] for line in lines] == ["frontier", "sweep", "run", "run", "run"]
