@@ -60,8 +60,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="pate table",
         description="Collect runs, sweeps, frontiers, leaderboards and recipes into one table: dataset, "
         "mechanism, teachers, labels given of those asked for, eps, eps used (eps_ex_post), accuracy and its "
-        "95% confidence interval (Student's t), accuracy by votes without noise, and every setting in which "
-        "the runs differ.",
+        "95% confidence interval (Student's t), accuracy of the same student on exact votes, and every "
+        "setting in which the runs differ.",
         epilog="Example: pate table outputs multirun --output runs.csv --output runs.tex",
     )
     parser.add_argument(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,14 @@ def diagnostics(
     if trained is None:
         return {"label_accuracy": label_accuracy, "majority_class": majority_class}
     votes, vote = trained.votes, majority(trained.votes.counts)
-    # the ceiling of this student on these public points: every label the teachers' exact vote
-    s = run.config.student
+    # the same student on the exact votes on all public points: counts without noise where counts are released
+    s, counted = run.config.student, answers.noisy_counts is not None
     seen = (run.setting.features, run.config.features.directions) if run.setting.student_mapped else None
-    student = repr((s.estimator, s.params, seen))
+    student = repr((s.estimator, s.params, seen, counted))
     if student not in trained.ceilings:
-        judge, X = mapped_once(fit(Answers(np.arange(len(vote)), vote)), split.test)
+        exact = Answers(np.arange(len(vote)), vote, n_teachers=votes.n_teachers)
+        exact = replace(exact, noisy_counts=votes.counts.astype(np.float64), noise=0.0) if counted else exact
+        judge, X = mapped_once(fit(exact), split.test)
         trained.ceilings[student] = float(np.mean(judge.predict(X) == split.test.y))
     figures = {
         "ceiling": trained.ceilings[student],

@@ -196,7 +196,7 @@ class GaussianSession(Session):
         noisy = noisy_counts(rows, votes.n_teachers, m.sigma, self._door, m.unit, len(counts))
         # for two classes: 1 where the noisy count of class 1 is at least K/2
         labels = majority(noisy).reshape(shape)
-        released = noisy.reshape(*shape, counts.shape[1]) if m.sigma else None
+        released = noisy.reshape(*shape, counts.shape[1])
         return ReleasedLabels(labels, released, np.ones(shape, dtype=bool))
 
     def spent(self) -> PrivacyLoss:

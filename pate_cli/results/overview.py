@@ -19,7 +19,8 @@ __all__ = ["METRICS", "overview"]
 
 GUARANTEE = (
     f"{EPS_NOTE} eps used depends on the outputs: a report, not a guarantee. "
-    "Accuracy, also by votes without noise, is measured on held-out data: not differentially private."
+    "Accuracy, also of the same student on exact votes, is measured on held-out data: not differentially "
+    "private."
 )
 _MAJORITY = "majority is the share of the commonest class among the held-out records."
 _POOLED = (
@@ -42,7 +43,7 @@ _LOST, _TIMES = 0.03, 3.0  # accuracy that a student loses: at least, and agains
 _FEW = 0.25  # an active learner that wanted a smaller share of its budget is pointed out
 _ALWAYS = ("dataset", "mechanism", "teachers", "eps")  # have a column in any case
 _ACCURACY = "accuracy ± ci95"
-_LABELS, _USED, _NOISELESS = "labels given/asked", "eps used", "votes without noise"
+_LABELS, _USED, _EXACT = "labels given/asked", "eps used", "exact votes"
 _MEASURES = ("teachers", _LABELS, "eps", _USED, _ACCURACY)
 _MEANS = ("n_answered", "n_asked", "eps_ex_post")
 
@@ -78,7 +79,7 @@ def _plain(rows: Sequence[MeasuredRow], texts: Sequence[dict[str, str]], *_: Any
         unbalanced = max(shares, default=0.0) > _UNBALANCED
         figures = [name for name in figures if unbalanced and name.startswith(("roc_auc", *_BY_CLASS))]
     heads = ["dataset", "mechanism", *extras, *_MEASURES]
-    heads += [_NOISELESS] if any(row.mean("ceiling") is not None for row in shown) else []
+    heads += [_EXACT] if any(row.mean("ceiling") is not None for row in shown) else []
     heads += ["majority"] if shares else []
     heads += [*figures, *(["status"] if any(row.status != "ok" for row in shown) else [])]
     columns, cells = _grid(heads, lines, details=[*extras, "majority"])
@@ -127,7 +128,7 @@ def _averages(
     if pivot is None:
         lines = [line | dict(zip(keys, key, strict=True)) for key, (_, line) in averages.items()]
         heads = [*keys, "runs", "n", _LABELS, *(["eps"] if "eps" not in keys else [])]
-        columns, cells = _grid([*heads, _USED, _ACCURACY, _NOISELESS], lines)
+        columns, cells = _grid([*heads, _USED, _ACCURACY, _EXACT], lines)
     else:
         shown: dict[tuple[str, ...], dict[str, str]] = {}
         for key, (_, line) in averages.items():
@@ -156,7 +157,7 @@ def _average(rows: Sequence[MeasuredRow], *, pool: bool) -> tuple[dict[str, Any]
         "eps": " to ".join(dict.fromkeys(number(pick(spent), "g") for pick in (min, max) if spent)),
         _USED: number(record["eps_ex_post"]),
         _ACCURACY: number(accuracy),
-        _NOISELESS: number(record["ceiling"]),
+        _EXACT: number(record["ceiling"]),
     }
 
 
@@ -220,7 +221,7 @@ def _cells(row: MeasuredRow) -> dict[str, str]:
         _LABELS: _given(row.mean("n_answered"), row.mean("n_asked")),
         _USED: number(row.mean("eps_ex_post")),
         _ACCURACY: number(row.over("accuracy")),
-        _NOISELESS: number(row.mean("ceiling")),
+        _EXACT: number(row.mean("ceiling")),
         "majority": number(row.mean("majority_class")),
         **{name: number(row.mean(name)) for name in _figures([row])},
         "status": row.status,
@@ -336,12 +337,12 @@ def _warnings(row: MeasuredRow) -> list[str]:
         ranks = auc is not None and auc > _RANKS
         rather = f"; but it ranks (ROC AUC {number(auc)}): see pate predict --threshold" if ranks else ""
         texts.append(f"the student is no better than {than}{rather}")
-    votes, ceiling = row.mean("vote_accuracy"), row.mean("ceiling")
-    if accuracy is not None and votes is not None and ceiling is not None:
-        lost = votes - ceiling
-        if lost > max(_LOST, _TIMES * (ceiling - accuracy)):
+    votes, exact = row.mean("vote_accuracy"), row.mean("ceiling")
+    if accuracy is not None and votes is not None and exact is not None:
+        lost = votes - exact
+        if lost > max(_LOST, _TIMES * (exact - accuracy)):
             texts.append(
-                f"the student, not privacy, is the limit: {number(ceiling)} by votes without noise, right "
+                f"the student, not privacy, is the limit: {number(exact)} on exact votes, right "
                 f"for {number(votes)} of the public points; more public points (split.public) or another "
                 "student would help"
             )

@@ -197,14 +197,27 @@ def test_a_fingerprint_sees_every_value():
     assert fingerprint(dataset(dense.copy(order="F"), name="y")) == fingerprint(seen[0])
 
 
-def test_the_ceiling_is_shared_by_mechanisms_and_belongs_to_a_student(monkeypatch):
-    fits = []
+def test_the_same_student_on_exact_votes(monkeypatch):
+    """Fitted on exact counts where the mechanism releases counts, else on labels; once for all that do."""
+    given = []
     fit = pipeline.students.fit_student
-    monkeypatch.setattr(pipeline.students, "fit_student", lambda *a, **k: fits.append(1) or fit(*a, **k))
+
+    def noted(points, answers, **keys):
+        given.append(answers)
+        return fit(points, answers, **keys)
+
+    monkeypatch.setattr(pipeline.students, "fit_student", noted)
     trained = pipeline.train(prepared(), 0)
-    pipeline.run_repeat(prepared(), 0, trained)
-    assert len(fits) == 2
+    found = pipeline.run_repeat(prepared(), 0, trained).result.diagnostics["ceiling"]
+    counts = trained.votes.counts
+    assert (given[1].noisy_counts == counts).all()
+    assert (given[1].noise, given[1].n_teachers) == (0.0, trained.votes.n_teachers)
+    without_noise = pipeline.run_repeat(prepared("eps=inf"), 0, trained).result
+    assert found == without_noise.accuracy == without_noise.diagnostics["ceiling"]
+    assert (len(given), len(trained.ceilings)) == (3, 1)
     pipeline.run_repeat(prepared("mechanism=svt", "eps=3"), 0, trained)
-    assert (len(fits), len(trained.ceilings)) == (3, 1)
+    assert (len(given), len(trained.ceilings)) == (5, 2)
+    assert given[4].noisy_counts is None
+    assert (given[4].labels == counts.argmax(axis=1)).all()
     pipeline.run_repeat(prepared("student=tree"), 0, trained)
-    assert (len(fits), len(trained.ceilings)) == (5, 2)
+    assert (len(given), len(trained.ceilings)) == (7, 3)
