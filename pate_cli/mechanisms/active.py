@@ -74,7 +74,10 @@ def calibrate(options: Options, setting: Setting) -> VoteMechanism:
         accepted = "constrained; weighted with half_spaces and two classes"
         raise ConfigError("mechanism.test", o.test, accepted)
     if o.oracle == "gaussian" or math.isinf(s.eps):
-        answering: VoteMechanism = gaussian_labels(s.eps, s.delta, s.budget, s.n_classes, o.calibration)
+        answering: VoteMechanism = replace(
+            gaussian_labels(s.eps, s.delta, s.budget, s.n_classes, o.calibration),
+            labels_only=o.oracle != "gaussian",
+        )
     else:
         answering = stable_labels(
             s.eps,

@@ -87,6 +87,7 @@ class Gaussian(VoteMechanism):
     sensitivity: float  # L2 sensitivity of one query, in votes
     rule: Calibration = field(default="tight", kw_only=True)  # of sigma; see `sigma_by`
     unit: float | None = field(default=None, kw_only=True)  # 1 for integer noise
+    labels_only: bool = field(default=False, kw_only=True)  # counts stay inside, as with svt's exact labels
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -196,7 +197,7 @@ class GaussianSession(Session):
         noisy = noisy_counts(rows, votes.n_teachers, m.sigma, self._door, m.unit, len(counts))
         # for two classes: 1 where the noisy count of class 1 is at least K/2
         labels = majority(noisy).reshape(shape)
-        released = noisy.reshape(*shape, counts.shape[1])
+        released = None if m.labels_only else noisy.reshape(*shape, counts.shape[1])
         return ReleasedLabels(labels, released, np.ones(shape, dtype=bool))
 
     def spent(self) -> PrivacyLoss:

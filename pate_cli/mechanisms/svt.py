@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def calibrate(options: Options, setting: Setting) -> Mechanism:
     if T == "private":
         return _private_cutoff(o, s)
     if math.isinf(s.eps):
-        return gaussian.calibrate(gaussian.Options(), s)
+        return replace(gaussian.calibrate(gaussian.Options(), s), labels_only=True)
     if isinstance(T, str):  # paper
         T, K = printed_sizes(o.gamma + o.alpha, o.beta, s)
     return stable_labels(
