@@ -20,7 +20,7 @@ from pate_cli import datasets, learners, mechanisms, students, teachers
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.diagnostics import diagnostics
-from pate_cli.mechanisms.evaluation import Evaluation, check, diagnosed, evaluated
+from pate_cli.mechanisms.evaluation import Evaluation, diagnosed, evaluated
 from pate_cli.mechanisms.teaching import (
     chosen_count,
     in_codes,
@@ -247,6 +247,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
     answers, student = released.answers, released.model
     student = fit(answers) if student is None else student
     student, report = evaluated(run.whole.evaluation, split, student, door, streams.queries)
+    run.whole.check(door, split.made and split.made[1])
     judge, X = students.mapped_once(student, split.test)
     accuracy, metrics = students.measure(judge, X, split.test.y, run.dataset.classes)
     result = RepeatResult(
@@ -306,22 +307,20 @@ def release(
             problem = str(error)
     if student is not None:
         student, report = evaluated(run.whole.evaluation, split, student, door, streams.queries)
+    run.whole.check(door, split.made and split.made[1])
     cost, answers = replace(run.whole.after(released.spent), data_dependent=True), released.answers
     table, chosen = split.made and split.made[0], released.chosen
     return Publication(split.public, answers, student, split.encoder, cost, problem, chosen, table, report)
 
 
 def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, streams: Streams) -> Released:
-    """Run the mechanism once, and check that its cost is within its guarantee."""
+    """Run the mechanism once."""
     # a mechanism with teachers of its own deals them out as the shared ones are
     rng = streams.queries if run.plan.asks_votes else streams.teachers
     records = split.private.one_each(rng) if run.plan.persons == "one record" else split.private
     private = Private(records, None if votes is None else lambda: votes)
     public = split.public.seen(run.setting.student_mapped and run.plan.asks_votes)
-    released = run.plan.release(private, public, door, rng)
-    on_points = split.made and split.made[1]
-    check(run.whole.loss(on_points, door.settled()), run.whole.guarantee)
-    return released
+    return run.plan.release(private, public, door.chapter("mechanism"), rng)
 
 
 def train(run: Prepared, repeat: int) -> Trained:

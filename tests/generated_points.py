@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +15,8 @@ from pate_cli.config import compose, parse
 from pate_cli.datasets.encoding import TableEncoder
 from pate_cli.datasets.generated import Generated
 from pate_cli.datasets.schema import ColumnSchema, Schema
+from pate_cli.privacy.events import Account, Gdp, Pure
+from pate_cli.privacy.kinds import GaussianNoise
 from pate_cli.testing import CheckFailed, require
 from pate_cli.testing.doors import Recorder
 from pate_cli.testing.release_checks import WholeNoise
@@ -118,14 +119,15 @@ def summed(form: Beside) -> None:
     points, *rest = [one for one, _ in door.released]
     tables = [rest.pop()] if run.whole.evaluation else []
     for one in tables:
-        theirs = eps_of([(one.sensitivity, one.scale)], DELTA)
+        theirs = eps_of([(one.kind.sensitivity, one.kind.sigma)], DELTA)
         require(4.0 * (0.6 if form.exact else 0.995) <= theirs <= 4.002, "a table of another cost")
-        require(abs(one.sensitivity - math.sqrt(2)) < 1e-12, "another sensitivity of the table")
+        require(abs(one.kind.sensitivity - math.sqrt(2)) < 1e-12, "another sensitivity of the table")
         unasked = run.whole.after(replace(promised, eps=0.0))  # as if no query had cost anything
         require(unasked.eps >= theirs - 0.002, "a loss after the fact below the table's")
-    require(points.unit == (1.0 if form.exact else None), "noise of another unit")
-    gaussian = [(one.sensitivity, one.scale) for one in (points, *rest) for _ in range(one.releases)]
-    require(abs(points.sensitivity - math.sqrt(2 * len(COLUMNS))) < 1e-12, "another sensitivity")
+    require(points.kind.unit == (1.0 if form.exact else None), "noise of another unit")
+    noisy = [one for one in (points, *rest) if isinstance(one.kind, GaussianNoise)]
+    gaussian = [(one.kind.sensitivity, one.kind.sigma) for one in noisy for _ in range(one.releases)]
+    require(abs(points.kind.sensitivity - math.sqrt(2 * len(COLUMNS))) < 1e-12, "another sensitivity")
     share = run.config.generate.share
     if form.name in ("svt", "tune"):  # of its own, and that of the marginals
         theirs, asked, own = eps_of(gaussian[:1], share * DELTA), share * 4, run.plan.guarantee
@@ -136,10 +138,8 @@ def summed(form: Beside) -> None:
     # their intervals of 0.001 round up; integer noise is a little larger than Gaussian
     require(theirs <= asked + 0.002 * len(gaussian), "more spent than charged")
     require(theirs >= asked * (0.9 if form.exact else 0.995), "less spent than charged")
-    dear = run.whole.loss(replace(door.spent, mu_squared=1e4), door.spent)
+    dear = run.whole.loss(Account([Gdp(1e4)]), Account())
     require(dear.eps > promised.eps, "marginals that cost nothing")
     if not run.whole.adds_mu:
-        both = run.whole.loss(
-            replace(door.spent, mu_squared=0.01), replace(door.spent, pure=Counter({1.0: 1}))
-        )
+        both = run.whole.loss(Account([Gdp(0.01)]), Account([Pure(1.0)]))
         require(both.eps > 1.0, "the larger loss of two on the same records")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pate_cli.mechanisms.base import Mechanism
+from pate_cli.privacy.kinds import LaplaceNoise
 from pate_cli.types import Answers, PrivacyLoss, Released
 
 
@@ -40,6 +41,6 @@ class NoisyHistograms(Mechanism):
 
     def release(self, private, public, door, rng):
         votes, scale = private.votes(), 2 * self.releases / self.eps
-        noisy = door.laplace(votes.counts, sensitivity=2.0, scale=scale, releases=self.releases)
+        noisy = door.release(votes.counts, LaplaceNoise(sensitivity=2.0, scale=scale), self.releases)
         answers = Answers(np.arange(self.m), noisy.argmax(axis=1), noisy, self.n_teachers)
         return Released(None, answers, self.guarantee)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from pate_cli.privacy.events import Gdp
 from pate_cli.testing import require
 
 
@@ -22,7 +21,7 @@ def eps_of_trials(mu: float, expected: float, delta: float) -> float:
 
 def trials(run):
     """A random number of trials is counted for no less than they cost."""
-    mu = math.sqrt(max(one.mu_squared for one in run.door.spent.apart))
+    mu = max(Gdp.sum(one).mu for one in run.door.spent.apart)
     theirs = eps_of_trials(mu, run.plan.trials, run.plan.guarantee.delta)
     counted = run.plan.loss(run.door.spent).eps
     require(counted >= theirs * (1 - 1e-3), "less counted than a random number of trials costs")

@@ -10,8 +10,9 @@ from pate_cli.testing import CheckFailed, check_mechanism
 
 EXAMPLE = Path(__file__).parents[1] / "docs" / "example"
 SOURCE = (EXAMPLE / "pate_exponential" / "__init__.py").read_text()
+SOURCE = SOURCE.replace("import ExponentialChoice", "import ExponentialChoice, LaplaceNoise")
 
-CHOICE = "self.door.exponential(scores, sensitivity=1.0, eps=self.mechanism.eps0)"
+CHOICE = "self.door.release(scores, ExponentialChoice(sensitivity=1.0, eps=self.mechanism.eps0))"
 SESSION = "    def session(self"
 
 
@@ -31,8 +32,8 @@ MISTAKES = {
     "a count too many": ("paid", CHOICE, f"({CHOICE}, {CHOICE})[1]"),
     "L2 for L1": (
         *("moved", CHOICE),
-        "self.door.laplace(counts, sensitivity=2**0.5, scale=2**0.5 / self.mechanism.eps0,"
-        " releases=len(counts)).argmax(axis=1)[:, None]",
+        "self.door.release(counts, LaplaceNoise(sensitivity=2**0.5, scale=2**0.5 / self.mechanism.eps0),"
+        " len(counts)).argmax(axis=1)[:, None]",
     ),
     "noise from another generator": (
         *("replayed", CHOICE),
@@ -56,7 +57,7 @@ MISTAKES = {
     ),
     "a value that is not clipped": (
         "moved",
-        *after("door.laplace(records.X[:, :1].sum(axis=0), sensitivity=2.0, scale=1e3)"),
+        *after("door.release(records.X[:, :1].sum(axis=0), LaplaceNoise(sensitivity=2.0, scale=1e3))"),
     ),
     "a count of records": (
         "replayed",

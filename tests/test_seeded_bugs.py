@@ -62,7 +62,12 @@ def caught(argv, capsys):
 
 # -- a table of bugs --------------------------------------------------------------------------
 
-door, svt_at_work, noisy = "privacy.door", "privacy.above_threshold", "mechanisms.direct.noisy_gd"
+door, kinds, svt_at_work, noisy = (
+    "privacy.door",
+    "privacy.kinds",
+    "privacy.above_threshold",
+    "mechanisms.direct.noisy_gd",
+)
 descent, kernel = "mechanisms.direct.clipped_gradients", "features.kernel"
 perturbed, agnostic = "mechanisms.direct.output_perturbation", "mechanisms.agnostic"
 plug_in = "tests.noisy_histograms"
@@ -77,24 +82,24 @@ grid = (("inner", "grid"), ("hypotheses", "thresholds"))
 BUGS = [
     # name, caught by, form, where, what stands there, the bug
     ("half of the noise that is counted", drawn, Form("gaussian"),
-     f"{door}:Door.gaussian", "self.noise.gaussian(sigma / step,", "self.noise.gaussian(sigma / step / 2,"),
+     f"{kinds}:GaussianNoise.draw", "self.sigma / step,", "self.sigma / step / 2,"),
     ("releases of one call counted once", paid, Form("gaussian"),
-     f"{door}:Door.gaussian", "+= releases * (math.inf", "+= (math.inf"),
+     f"{door}:Door.release", "passing.event, passing.releases)", "passing.event)"),
     ("only the last release counted", paid, Form("noisy_gd", n_steps),
-     f"{door}:Door.gaussian", "mu_squared += releases * (math.inf", "mu_squared = releases * (math.inf"),
+     "privacy.events:Account.pay", "self[event] + count", "count"),
     ("the same noise in every step", drawn, Form("noisy_gd", n_steps),
-     f"{door}:Door.gaussian", "step * self.noise", "step * __import__('copy').deepcopy(self.noise)"),
+     f"{kinds}:GaussianNoise.draw", "step * noise", "step * __import__('copy').deepcopy(noise)"),
     ("Laplace noise of half the scale", drawn, Form("svt", private_cutoff),
-     f"{door}:Door.laplace", "self.noise.laplace(scale,", "self.noise.laplace(scale / 2,"),
+     f"{kinds}:LaplaceNoise.draw", "noise.laplace(self.scale,", "noise.laplace(self.scale / 2,"),
     ("the largest score chosen without noise", drawn, Form("sspp"),
-     f"{door}:Door.exponential", "if math.isinf(eps):", "if True:"),
+     f"{kinds}:ExponentialChoice.draw", "if math.isinf(self.eps):", "if True:"),
     ("noise vectors of half the length", drawn, Form("output_perturbation", (("noise", "laplace"),)),
-     f"{door}:Door.gamma", "self.noise.exponential(scale,", "self.noise.exponential(scale / 2,"),
+     f"{kinds}:GammaNoise.draw", "noise.exponential(self.scale,", "noise.exponential(self.scale / 2,"),
     ("Laplace releases of one call counted once", paid, Form("noisy_histograms"),
-     f"{door}:Door.laplace", "+= releases", "+= 1"),
+     f"{door}:Door.release", "passing.event, passing.releases)", "passing.event)"),
     ("vectors of three classes counted once", paid,
      Form("output_perturbation", (("noise", "laplace"),), n_classes=3),
-     f"{door}:Door.gamma", "+= vectors", "+= 1"),
+     f"{kinds}:GammaNoise.count", "int(value.size // value.shape[-1])", "1"),
     # a plug-in
     ("Laplace noise on many counts as one release", moved, Form("noisy_histograms"),
      f"{plug_in}:NoisyHistograms.releases", "self.m", "1"),
@@ -169,7 +174,7 @@ BUGS = [
      f"{agnostic}.agprivcl:AgPrivClPlan.answers", "y = relabel.relabel(self",
      "y = (lambda hypotheses, X, y, *_, **__: y)(self"),
     ("relabelled with twice relabel_eps", paid, Form("agprivcl"),
-     f"{agnostic}.relabel:relabel", "eps=relabel_eps, released", "eps=2 * relabel_eps, released"),
+     f"{agnostic}.relabel:relabel", "eps=relabel_eps)", "eps=2 * relabel_eps)"),
     ("calibrated for half of the sampling rate", paid, Form("agprivcl"),
      f"{agnostic}.agprivcl:_tight", "(eps, rate) - free", "(eps, rate / 2) - free"),
     ("twice as many records sampled", moved, Form("agprivcl"),
@@ -246,8 +251,8 @@ BUGS = [
      "else _SENSITIVITY_OF_SHARES / 8"),
     # tune
     ("no noise on one candidate", replayed, Form("tune"),
-     "mechanisms.tune:Tune.noisy", "self.sigma(k), releases=runs, unit=unit)",
-     "self.sigma(k), releases=runs, unit=unit) * [[1, 0]] + counts * [[0, 1]]"),
+     "mechanisms.tune:Tune.noisy", "door.release(counts, kind, runs)",
+     "door.release(counts, kind, runs) * [[1, 0]] + counts * [[0, 1]]"),
     ("chosen on records that teachers saw", moved, Form("tune"),
      "mechanisms.tune:_held_out", "others = ~mine", "others = mine | ~mine"),
     ("labels and choice added up", paid, Form("tune"),
@@ -269,7 +274,7 @@ BUGS = [
      "mechanisms.whole:_divided", "left = (eps - of_marginals[0], delta - of_marginals[1])",
      "left = (eps, delta)"),
     ("marginals that are not counted", summed, Beside("best", exact=True),
-     "mechanisms.whole:WholeMechanism.loss", "on_points.mu_squared + spent.mu_squared", "spent.mu_squared"),
+     "mechanisms.whole:WholeMechanism.loss", "on_points + spent", "spent"),
     ("marginals noised for one column", summed, Beside("gaussian"),
      "datasets.generated:Marginals.sensitivity", "2 * self.n_columns", "2"),
     ("points of exact marginals", unmoved, marginals,
@@ -288,6 +293,12 @@ BUGS = [
      "mechanisms.whole:WholeMechanism.after", "self.adds_mu or self.evaluation is not None", "self.adds_mu"),
     ("half of the noise on an evaluation", summed, Beside("gaussian", True, options=("evaluate=0.2",)),
      "mechanisms.evaluation:Evaluation.noisy", "sigma=self.sigma", "sigma=self.sigma / 2"),
+    ("an evaluation asked again for free", summed, Beside("svt", options=("evaluate=0.2",)),
+     "mechanisms.evaluation:Evaluation.noisy", "= door.release(",
+     "= door.release(counts, kind, runs)\n    noisy = door.spawn(1)[0].release("),
+    ("an evaluation asked again in a chapter of its own", summed, Beside("svt", options=("evaluate=0.2",)),
+     "mechanisms.evaluation:Evaluation.noisy", "= door.release(",
+     "= door.release(counts, kind, runs)\n    noisy = door.chapter('again').release("),
     ("evaluated on records that teachers saw", unmoved, evaluated,
      "datasets:split", "units = held_units = None",
      "ours = np.concatenate([held, ours])\n    units = held_units = None"),
@@ -456,7 +467,7 @@ def agree(runs=100):
         session, released = StableSession(calibration, Door.seeded(seed)), []
         while not session.exhausted and len(released) < len(distances):
             released.append(session.release(len(released), distances[len(released)]))
-        stable, reached, _ = Door.seeded(seed).above_threshold(calibration).test(distances)
+        stable, reached, _ = AboveThreshold(calibration, Door.seeded(seed)).test(distances)
         if released != [value if go else None for value, go in enumerate(stable[reached])]:
             return False
     return True
@@ -498,7 +509,12 @@ def test_seeded_bug_exponential_mechanism_at_twice_eps(monkeypatch, capsys):
     """Counted as eps, with as many draws: the law alone is wrong."""
     argv = ["mechanism=sspp", "eps=1", "--runs", "20000"]
     assert not caught(argv, capsys)
-    edit(monkeypatch, f"{door}:Door.exponential", "eps / (2 * sensitivity)", "eps / sensitivity")
+    edit(
+        monkeypatch,
+        f"{kinds}:ExponentialChoice.draw",
+        "self.eps / (2 * self.sensitivity)",
+        "self.eps / self.sensitivity",
+    )
     assert caught(argv, capsys)
 
 

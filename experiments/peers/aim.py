@@ -19,7 +19,9 @@ from pate_cli.checks import Whole, option
 from pate_cli.errors import InfeasibleError
 from pate_cli.matrices import dense
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, no_answers
-from pate_cli.privacy.door import Door, Spent
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account, Gdp, Pure
+from pate_cli.privacy.kinds import ExponentialChoice, GaussianNoise
 from pate_cli.types import Answers, FloatArray, PrivacyLoss, Private, PublicPoints, Released, Setting
 
 from .peer import Peer, check
@@ -78,11 +80,12 @@ class Aim(Peer):
         """(eps, delta) of all marginals and choices."""
         return PrivacyLoss(self.eps, self.delta, "zCDP of noisy marginals and exponential mechanisms")
 
-    def loss(self, spent: Spent) -> PrivacyLoss:
+    def loss(self, spent: Account) -> PrivacyLoss:
         """Sum of zCDP, converted."""
-        if not spent.only("mu_squared", "pure"):
+        if not spent.only(Gdp, Pure):
             return UNPROVED
-        rho = spent.mu_squared / 2 + math.fsum(eps**2 / 8 * count for eps, count in spent.pure.items())
+        rho = Gdp.sum(spent).mu_squared / 2
+        rho += math.fsum(event.eps**2 / 8 * count for event, count in spent.of(Pure).items())
         return PrivacyLoss(rho + 2 * math.sqrt(rho * math.log(1 / self.delta)), self.delta, "zCDP")
 
     def release(
@@ -127,7 +130,9 @@ class Aim(Peer):
         model: Any = None
         while True:
             for columns in new:
-                noisy = door.gaussian(_counts(data, columns), sensitivity=math.sqrt(2), sigma=sigma)
+                noisy = door.release(
+                    _counts(data, columns), GaussianNoise(sensitivity=math.sqrt(2), sigma=sigma)
+                )
                 measured.append(LinearMeasurement(noisy, columns, sigma))
                 left -= 1 / sigma**2
             before = model
@@ -146,7 +151,7 @@ class Aim(Peer):
             pairs = [p for p in every if p in held or hypothetical_model_size(domain, [*held, p]) <= room]
             gaps = [np.abs(_counts(data, p) - _counts(model, p)).sum() for p in pairs]
             scores = np.array(gaps) - _NOISE * sigma * np.array([domain.size(p) for p in pairs])
-            new = [pairs[int(door.exponential(scores, sensitivity=2.0, eps=eps))]]
+            new = [pairs[int(door.release(scores, ExponentialChoice(sensitivity=2.0, eps=eps)))]]
             held += new
 
 

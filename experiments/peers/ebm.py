@@ -20,7 +20,8 @@ from pate_cli.checks import Whole, option
 from pate_cli.errors import InfeasibleError
 from pate_cli.matrices import dense
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, no_answers
-from pate_cli.privacy.door import Door, Spent
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account
 from pate_cli.privacy.gaussian import eps_of_mu, mu_of, profile
 from pate_cli.types import FloatArray, IntArray, PrivacyLoss, Private, PublicPoints, Released, Setting
 
@@ -85,7 +86,7 @@ class Ebm(Peer):
         """(eps, delta), claimed."""
         return PrivacyLoss(self.eps, self.delta, "claim of interpret-core: not counted by the door")
 
-    def loss(self, spent: Spent) -> PrivacyLoss:
+    def loss(self, spent: Account) -> PrivacyLoss:
         """Return the library's claim: nothing passes the door."""
         return self.guarantee if spent.only() else UNPROVED
 

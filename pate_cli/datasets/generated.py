@@ -13,6 +13,7 @@ from pate_cli.datasets.schema import ColumnSchema, Schema, listed
 from pate_cli.errors import ConfigError
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.kinds import GaussianNoise
 from pate_cli.types import FloatArray, IntArray, Part, PrivacyLoss, PrivateRecords
 
 if TYPE_CHECKING:
@@ -65,7 +66,9 @@ class Marginals:
     def release(self, counts: FloatArray, door: Door, runs: int = 1) -> FloatArray:
         """Release counts, of shape (runs, n_bins)."""
         unit = 1.0 if self.exact else None
-        return door.gaussian(counts, sensitivity=self.sensitivity, sigma=self.sigma, releases=runs, unit=unit)
+        kind = GaussianNoise(sensitivity=self.sensitivity, sigma=self.sigma, unit=unit)
+        noisy: FloatArray = door.release(counts, kind, runs)
+        return noisy
 
     def loss(self, delta: float) -> PrivacyLoss:
         """Their own loss."""

@@ -233,8 +233,8 @@ def split(
         cells = None
         if marginals is not None:
             cells = PrivateRecords(public.codes(_rows(dataset.X, ours)), dataset.y[ours], units).one_each(rng)
-        table = public.made(cells, marginals, door, rng)
-        released = table, door.settled()
+        table = public.made(cells, marginals, door.chapter("points"), rng)
+        released = table, door.spent
     encoder = dataset.encoder and copy.deepcopy(dataset.encoder).fit(_rows(table, at))
 
     def features(X: Any, index: Any) -> Any:

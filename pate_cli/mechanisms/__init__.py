@@ -8,11 +8,11 @@ import importlib.util
 import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from pate_cli.checks import read_options
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.base import Mechanism, MechanismOptions, SampledAttack, VoteMechanism
 from pate_cli.types import Setting
 
 __all__ = ["GROUP", "Mechanism", "SampledAttack", "VoteMechanism"]
@@ -72,19 +72,26 @@ def read(name: str, given: Mapping[str, Any]) -> Any:
 
 def label(name: str, options: Any) -> str:
     """Name of a mechanism in tables, which may depend on its options."""
-    module = find(name)
-    return str(module.label(options)) if hasattr(module, "label") else name
+    return (
+        options.label(name) if isinstance(options, MechanismOptions) else _hook(name, "label", options, name)
+    )
 
 
 def oracle(name: str, options: Any) -> str:
     """Name of the mechanism that answers: itself, or that of which it only selects the queries."""
-    module = find(name)
-    return str(module.oracle(options)) if hasattr(module, "oracle") else label(name, options)
+    if isinstance(options, MechanismOptions):
+        return options.answered_by(name)
+    return _hook(name, "oracle", options, label(name, options))
+
+
+def _hook(name: str, hook: str, options: Any, default: str) -> str:
+    """As a module without `MechanismOptions` says: to be dropped."""
+    return str(getattr(find(name), hook)(options)) if hasattr(find(name), hook) else default
 
 
 def picks_queries(name: str) -> bool:
     """Whether a mechanism chooses `split.budget` of the public points, instead of taking all of them."""
-    return bool(getattr(find(name), "picks_queries", False))
+    return _promises(name).picks_queries
 
 
 def best_points(name: str, n: int, d: int, eps: float) -> float:
@@ -103,7 +110,15 @@ def checked_options(name: str) -> tuple[dict[str, Any], ...]:
 
 def features_of(name: str, asked: str) -> str:
     """Features of a run: as asked; for `auto` what the mechanism prefers, `kernel` if it does not say."""
-    return str(getattr(find(name), "features_default", "kernel")) if asked == "auto" else asked
+    return _promises(name).features_default if asked == "auto" else asked
+
+
+def _promises(name: str) -> type[MechanismOptions]:
+    options: Any = find(name).Options
+    if issubclass(options, MechanismOptions):
+        return cast("type[MechanismOptions]", options)
+    old = {"features_default": getattr(find(name), "features_default", "kernel")}  # to be dropped
+    return type("Options", (MechanismOptions,), old)
 
 
 def calibrate(name: str, given: Mapping[str, Any], setting: Setting) -> Mechanism:

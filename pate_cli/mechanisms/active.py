@@ -8,23 +8,20 @@ from typing import Literal
 
 from pate_cli.checks import Flag, OneOf, Real, option
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.base import VoteMechanism
+from pate_cli.mechanisms.base import MechanismOptions, VoteMechanism
 from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.mechanisms.sparse_vector import CALIBRATION, CUTOFF, stable_labels
 from pate_cli.queries.half_spaces import Active
 from pate_cli.queries.thresholds import Disagreement
 from pate_cli.types import Setting
 
-__all__ = ["Options", "calibrate", "label", "oracle", "picks_queries"]
-
-picks_queries = True
-"""Points are chosen; see `pate_cli.mechanisms.picks_queries`."""
+__all__ = ["Options", "calibrate"]
 
 checked_options: tuple[dict[str, str], ...] = ({}, {"oracle": "svt"})
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """Options of `mechanism=active`.
 
     `cutoff` is of ``oracle=svt``; `mellowness`, `fill` and `test` are of ``hypotheses=half_spaces``,
@@ -45,16 +42,16 @@ class Options:
     test: str = option("constrained", OneOf(("constrained", "weighted")))
     step: float = option(5.0, Real(0))
 
+    picks_queries = True
 
-def label(options: Options) -> str:
-    """Name in tables, with the oracle if it is not the default, and the exact form."""
-    name = "active-svt" if options.oracle == "svt" else "active"
-    return f"{name}-exact" if options.hypotheses == "thresholds" else name
+    def label(self, name: str) -> str:
+        """With the oracle if it is not the default, and the exact form."""
+        name = "active-svt" if self.oracle == "svt" else "active"
+        return f"{name}-exact" if self.hypotheses == "thresholds" else name
 
-
-def oracle(options: Options) -> str:
-    """Name of who answers, for tables; the exact form has a student of its own."""
-    return label(options) if options.hypotheses == "thresholds" else options.oracle
+    def answered_by(self, name: str) -> str:
+        """The oracle; the exact form has a student of its own."""
+        return self.label(name) if self.hypotheses == "thresholds" else self.oracle
 
 
 def calibrate(options: Options, setting: Setting) -> VoteMechanism:

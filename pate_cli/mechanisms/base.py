@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -27,8 +28,8 @@ import numpy as np
 
 from pate_cli.errors import BudgetSpent, ConfigError
 from pate_cli.mechanisms.votes import Outlook, VoteAttack, on_counts
-from pate_cli.privacy.door import Door, Spent
-from pate_cli.privacy.gaussian import vector_eps
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account, compose
 from pate_cli.queries import Passive, Strategy, Stream, passive_order
 from pate_cli.types import (
     Answer,
@@ -44,7 +45,7 @@ from pate_cli.types import (
 )
 
 __all__ = ["UNPROVED", "Mechanism", "NumbersTable", "Sample", "SampledAttack", "Session", "VoteMechanism"]
-__all__ += ["no_answers"]
+__all__ += ["MechanismOptions", "no_answers"]
 
 UNPROVED = PrivacyLoss(math.inf, 1.0, "releases that the proof does not have")
 """`Mechanism.loss` where something passed the door that the proof does not count."""
@@ -87,6 +88,29 @@ class NumbersTable(NamedTuple):
     caption: str = ""
 
 
+class MechanismOptions:
+    """What a mechanism promises before it is calibrated: the base of the `Options` of its module.
+
+    Attributes
+    ----------
+    picks_queries : bool
+        Whether it chooses `split.budget` of the public points, instead of taking all of them.
+    features_default : str
+        Features of a run with ``features=auto``.
+    """
+
+    picks_queries: ClassVar[bool] = False
+    features_default: ClassVar[str] = "kernel"
+
+    def label(self, name: str) -> str:
+        """Its name in tables, which may depend on its options."""
+        return name
+
+    def answered_by(self, name: str) -> str:
+        """Label of the mechanism that answers: itself, or that of which it only selects the queries."""
+        return self.label(name)
+
+
 class Mechanism(ABC):
     """A mechanism calibrated for one run, from public numbers alone. Its class states the guarantee."""
 
@@ -101,11 +125,30 @@ class Mechanism(ABC):
 
     relabels: ClassVar[bool] = False
     """Whether it relabels records by a hypothesis that it does not release: one record may then move all
-    labels, which its proof counts. `describe` says how many (`n_sampled`, `n_relabelled`)."""
+    labels, which its proof counts. `relabelling` says how many."""
 
     all_directions: ClassVar[bool] = False
     """Whether its teachers see all features that public points make, and not only as many as they have
     records: for a mechanism that weighs them itself."""
+
+    @property
+    def n_held_out(self) -> int:
+        """How many records judge and do not teach."""
+        return 0
+
+    @property
+    def asks_at_most(self) -> int | None:
+        """Most queries that it answers; None where it answers none."""
+        return None
+
+    @property
+    def relabelling(self) -> dict[str, int]:
+        """Numbers of records that its proof relabels from and relabels, by `relabel`'s function."""
+        return {}
+
+    def drawn_inside(self) -> Counter[tuple[str, float]]:
+        """Noise it draws beside its releases, by law and scale."""
+        return Counter()
 
     @property
     def draws_copies(self) -> bool:
@@ -175,25 +218,13 @@ class Mechanism(ABC):
             All randomness that privacy does not rest on.
         """
 
-    def loss(self, spent: Spent) -> PrivacyLoss:
+    def loss(self, spent: Account) -> PrivacyLoss:
         """Privacy loss of all that passed the door; at most the guarantee in every run.
 
         By default the sum of all releases. A class with a better proof overrides it, and returns `UNPROVED`
-        where a kind of release passed that its proof does not count (`Spent.only`).
+        where a kind of release passed that its proof does not count (`Account.only`).
         """
-        eps, delta = spent.sparse_loss()
-        eps += spent.pure_eps
-        if spent.mu_squared:
-            delta_left = self.guarantee.delta - delta
-            eps += (
-                vector_eps(math.sqrt(spent.mu_squared), spent.integers, delta_left)
-                if delta_left > 0
-                else math.inf
-            )
-            delta = self.guarantee.delta
-        if spent.inner:
-            eps = math.inf
-        return PrivacyLoss(eps, delta, "sum of all releases")
+        return PrivacyLoss(*compose(spent, self.guarantee.delta), "sum of all releases")
 
     def unanswered(self) -> str | None:
         """Warning from public numbers, as of queries that will go unanswered; None if there is none."""
@@ -303,6 +334,11 @@ class VoteMechanism(Mechanism):
     n_classes: int = field(default=2, kw_only=True)  # C
     budget: int = field(default=0, kw_only=True)  # most questions of a strategy that picks (`split.budget`)
     strategy: Strategy = field(default=Passive(), kw_only=True, repr=False)  # which points are asked
+
+    @property
+    def asks_at_most(self) -> int:
+        """See `Mechanism`."""
+        return self.ell
 
     @abstractmethod
     def session(self, door: Door, runs: int = 1) -> Session:

@@ -28,8 +28,10 @@ from pate_cli.mechanisms.votes import (
     of_noisy_counts,
 )
 from pate_cli.privacy import gaussian
-from pate_cli.privacy.door import Door, Spent
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account, Gdp
 from pate_cli.privacy.gnmax import eps_of_rdp, rdp_of_bit, rdp_of_majority
+from pate_cli.privacy.kinds import GaussianNoise
 from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
 __all__ = ["Gnmax", "GnmaxSession", "Options", "calibrate", "label"]
@@ -109,11 +111,11 @@ class Gnmax(VoteMechanism):
         """See `Mechanism`."""
         return self.sigma_check is None  # else it may stop early, or answer less
 
-    def loss(self, spent: Spent) -> PrivacyLoss:
+    def loss(self, spent: Account) -> PrivacyLoss:
         """Profile of the checks and answers."""
-        if not spent.only("mu_squared"):
+        if not spent.only(Gdp):
             return UNPROVED
-        eps = gaussian.eps_of_mu(math.sqrt(spent.mu_squared), self.delta)
+        eps = gaussian.eps_of_mu(Gdp.sum(spent).mu, self.delta)
         return PrivacyLoss(eps, self.delta, "checks and answers")
 
     def session(self, door: Door, runs: int = 1) -> GnmaxSession:
@@ -205,7 +207,8 @@ class GnmaxSession(Session):
             return np.ones(shape, dtype=bool)
         largest = np.broadcast_to(counts.max(axis=1)[:, None], shape)
         taken = min(len(counts), plan.ell - int(self._asked[0]))
-        noisy = self._check.gaussian(largest, sensitivity=1.0, sigma=plan.sigma_check, releases=taken)
+        kind = GaussianNoise(sensitivity=1.0, sigma=plan.sigma_check)
+        noisy = self._check.release(largest, kind, taken)
         return np.asarray(noisy >= plan.threshold)
 
     def spent(self) -> PrivacyLoss:

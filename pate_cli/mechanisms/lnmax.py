@@ -15,7 +15,9 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import UNPROVED, Session, VoteMechanism
 from pate_cli.mechanisms.votes import Outlook, majority
 from pate_cli.privacy.composition import eps0_of, pure_eps
-from pate_cli.privacy.door import Door, Spent
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account, Pure
+from pate_cli.privacy.kinds import LaplaceNoise
 from pate_cli.privacy.lnmax import eps_of_moments, miss_probability
 from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
@@ -74,12 +76,13 @@ class Lnmax(VoteMechanism):
         how = f"exact composition of {self.ell} queries of {self.eps0:.3g}-DP"
         return PrivacyLoss(self.eps, self.delta, how)
 
-    def loss(self, spent: Spent) -> PrivacyLoss:
+    def loss(self, spent: Account) -> PrivacyLoss:
         """Composition of the queries asked."""
-        if not spent.only("pure") or len(spent.pure) > 1:
+        if not spent.only(Pure):
             return UNPROVED
-        eps = sum(pure_eps(eps0, round(count), self.delta) for eps0, count in spent.pure.items())
-        return PrivacyLoss(eps, self.delta, "exact composition of the queries asked")
+        return PrivacyLoss(
+            Pure.exact(spent, self.delta), self.delta, "exact composition of the queries asked"
+        )
 
     def session(self, door: Door, runs: int = 1) -> LnmaxSession:
         """Start a session; see `VoteMechanism`."""
@@ -117,12 +120,8 @@ class LnmaxSession(Session):
         plan = self._plan
         counts = votes.counts[: plan.ell - self._asked]
         rows = np.repeat(counts, self.runs, axis=0)
-        noisy = self._door.laplace(
-            rows[:, 1] if plan.n_classes == 2 else rows,
-            sensitivity=l1_sensitivity(plan.n_classes),
-            scale=plan.scale,
-            releases=len(counts),
-        )
+        kind = LaplaceNoise(sensitivity=l1_sensitivity(plan.n_classes), scale=plan.scale)
+        noisy = self._door.release(rows[:, 1] if plan.n_classes == 2 else rows, kind, len(counts))
         if plan.n_classes == 2:
             noisy = np.column_stack([votes.n_teachers - noisy, noisy])
         labels = np.full((votes.n_queries, self.runs), UNANSWERED)

@@ -23,8 +23,9 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import sparse_vector, teaching
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.mechanisms.votes import Steps, distance_to_instability
-from pate_cli.privacy.above_threshold import SvtCalibration
+from pate_cli.privacy.above_threshold import AboveThreshold, SvtCalibration
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.kinds import GaussianNoise
 from pate_cli.types import (
     UNANSWERED,
     Answers,
@@ -304,7 +305,7 @@ class SoftSession:
     def __init__(self, tests: SvtCalibration | None, door: Door, runs: int = 1) -> None:
         self.runs = runs  # independent, side by side, that are asked the same
         self._door = door
-        self._tests = None if tests is None else door.above_threshold(tests, runs)
+        self._tests = None if tests is None else AboveThreshold(tests, door, runs)
 
     def ask(self, bins: ScoreBins) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Put queries to every run, in order, until 2 T refusals: scores, and whether the run took the query.
@@ -316,7 +317,7 @@ class SoftSession:
         shape = (len(plain), self.runs)
         if self._tests is None:
             exact = np.repeat(plain[:, None], self.runs, axis=1)
-            passed = self._door.gaussian(exact, sensitivity=1.0, sigma=0.0, releases=len(plain))
+            passed = self._door.release(exact, GaussianNoise(sensitivity=1.0, sigma=0.0), len(plain))
             return passed, np.ones(shape, dtype=bool)
         scores, reached = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
         for j in range(len(plain)):

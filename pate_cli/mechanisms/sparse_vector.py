@@ -23,6 +23,7 @@ from pate_cli.mechanisms.votes import (
     teachers_for_svt,
 )
 from pate_cli.privacy import svt
+from pate_cli.privacy.above_threshold import AboveThreshold
 from pate_cli.privacy.door import Door
 from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
@@ -148,7 +149,7 @@ class SparseVectorSession(Session):
 
     def __init__(self, calibration: svt.SvtCalibration, door: Door, runs: int = 1) -> None:
         self.runs = runs
-        self._tests = door.above_threshold(calibration, runs)
+        self._tests = AboveThreshold(calibration, door, runs)
 
     @property
     def exhausted(self) -> bool:

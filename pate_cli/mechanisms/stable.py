@@ -15,8 +15,9 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 
 from pate_cli.errors import BudgetSpent
-from pate_cli.privacy.above_threshold import SvtCalibration
+from pate_cli.privacy.above_threshold import AboveThreshold, SvtCalibration
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.kinds import LaplaceNoise
 from pate_cli.types import PrivacyLoss
 
 __all__ = ["StableSession", "aggregate", "release_once", "stability_threshold"]
@@ -57,7 +58,7 @@ class StableSession(Generic[Value]):
     """
 
     def __init__(self, calibration: SvtCalibration, door: Door) -> None:
-        self._tests = door.above_threshold(calibration)
+        self._tests = AboveThreshold(calibration, door)
 
     @property
     def exhausted(self) -> bool:
@@ -113,7 +114,7 @@ def release_once(
     'e'
     """
     _check(value, distance)
-    noisy = door.laplace(np.array([float(distance)]), sensitivity=1.0, scale=1 / eps)
+    noisy = door.release(np.array([float(distance)]), LaplaceNoise(sensitivity=1.0, scale=1 / eps))
     return value if noisy[0] > stability_threshold(eps, delta, rule) else None
 
 

@@ -15,7 +15,10 @@ from pate_cli.mechanisms import gaussian, teaching
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, VoteMechanism
 from pate_cli.mechanisms.sparse_vector import CALIBRATION, cutoff_for_error, printed_sizes, stable_labels
 from pate_cli.mechanisms.votes import Step, Steps
-from pate_cli.privacy.door import Door, Spent
+from pate_cli.privacy.above_threshold import AboveThreshold
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account, Pure
+from pate_cli.privacy.kinds import LaplaceNoise
 from pate_cli.types import (
     FloatArray,
     PrivacyLoss,
@@ -165,20 +168,25 @@ class PrivateCutoffPlan(Mechanism):
         return self.setting.n_teachers
 
     @property
+    def n_held_out(self) -> int:
+        """See `Mechanism`."""
+        return self.n_holdout
+
+    @property
     def spends_all(self) -> bool:
         """See `Mechanism`."""
         return self.rule == "tight"
 
-    def loss(self, spent: Spent) -> PrivacyLoss:
+    def loss(self, spent: Account) -> PrivacyLoss:
         """Larger of the costs of the two places of a record."""
         if not self.scale:
             return self.guarantee
-        if not spent.only("pure", "sparse"):
+        if not spent.only(Pure, AboveThreshold):
             return UNPROVED
-        eps, delta = spent.sparse_loss()
+        eps, delta = AboveThreshold.compose(spent)
         # the door counts a teacher's record; one held back moves the estimate alone, by 1/n_holdout
-        held_back = spent.pure_eps * self.n_teachers / self.n_holdout
-        return PrivacyLoss(max(spent.pure_eps + eps, held_back), delta, "the worse of two places")
+        held_back = Pure.sum(spent) * self.n_teachers / self.n_holdout
+        return PrivacyLoss(max(Pure.sum(spent) + eps, held_back), delta, "the worse of two places")
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers; T itself is chosen in each repeat."""
@@ -209,7 +217,9 @@ class PrivateCutoffPlan(Mechanism):
     def estimate(self, error: float, door: Door, runs: int = 1) -> FloatArray:
         """Release the teachers' mean error in every run, shape (R,). PRIVATE in, public out."""
         # of a teacher's record; `loss` has that of one held back
-        return door.laplace(np.full(runs, error), sensitivity=1 / self.n_teachers, scale=self.scale)
+        kind = LaplaceNoise(sensitivity=1 / self.n_teachers, scale=self.scale)
+        noisy: FloatArray = door.release(np.full(runs, error), kind)
+        return noisy
 
     def labelling(self, estimate: float) -> VoteMechanism:
         """Calibrate the sparse vector technique with T chosen from the released estimate: post-processing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +16,9 @@ from pate_cli.mechanisms.base import UNPROVED, Mechanism, NumbersTable, SampledA
 from pate_cli.mechanisms.candidates import Labelling, fitted, n_right, read_candidate
 from pate_cli.mechanisms.whole import spare
 from pate_cli.privacy import gaussian, selection
-from pate_cli.privacy.door import Door, Spent
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account, Apart, Gdp
+from pate_cli.privacy.kinds import GaussianNoise
 from pate_cli.types import (
     FloatArray,
     PrivacyLoss,
@@ -219,43 +222,51 @@ class Tune(Mechanism):
         return len(self.labellings) == 1
 
     @property
+    def n_held_out(self) -> int:
+        """See `Mechanism`."""
+        return self.n_holdout
+
+    def drawn_inside(self) -> Counter[tuple[str, float]]:
+        """The number of trials."""
+        return Counter({("exponential", -1 / math.log1p(-1 / self.trials)): 1} if self.trials else {})
+
+    @property
     def choice_apart(self) -> bool:
         """See `Mechanism`: the held-out records, where there are no others that judge a trial."""
         return len(self.labellings) == 1
 
-    def loss(self, spent: Spent) -> PrivacyLoss:
+    def loss(self, spent: Account) -> PrivacyLoss:
         """Larger of two losses: of the labellings together, and of the choice; see the class."""
-        if not spent.only("apart") or not spent.apart:
+        if not spent.only(Apart) or not spent:
             return UNPROVED
         if self.trials:
-            if not all(side.only("mu_squared") for side in spent.apart):
+            if not all(side.only(Gdp) for side in spent.apart):
                 return UNPROVED
-            mu = math.sqrt(max(each.mu_squared for each in spent.apart))
+            mu = max(Gdp.sum(each).mu for each in spent.apart)
             return PrivacyLoss(selection.trials_eps(mu, self.trials, self.delta), self.delta, "the trials")
         *sides, choice = spent.apart
-        if len(sides) != len(self.labellings) or not choice.only("mu_squared"):
+        if len(sides) != len(self.labellings) or not choice.only(Gdp):
             return UNPROVED
         labels = self._loss_of_labels(sides)
-        chosen = gaussian.vector_eps(math.sqrt(choice.mu_squared), choice.integers, self.delta)
+        chosen = Gdp.sum(choice).eps(self.delta)
         return PrivacyLoss(max(labels.eps, chosen), max(labels.delta, self.delta), "the larger side")
 
-    def _loss_of_labels(self, sides: list[Spent]) -> PrivacyLoss:
+    def _loss_of_labels(self, sides: list[Account]) -> PrivacyLoss:
         if len(sides) == 1:
             alone: PrivacyLoss = self.labellings[0].calibrated.loss(sides[0])
             return alone
         eps = delta = 0.0
-        together = Spent()
+        together = Account()
         for labelling, side in zip(self.labellings, sides, strict=True):
             if not labelling.gdp:
                 loss = labelling.calibrated.loss(side)
                 eps, delta = eps + loss.eps, delta + loss.delta
-            elif not side.only("mu_squared"):
+            elif not side.only(Gdp):
                 return UNPROVED
             else:
-                together.mu_squared += side.mu_squared
-                together.integers += side.integers
+                together += side
         if delta_left := self.delta * sum(labelling.gdp for labelling in self.labellings) / len(sides):
-            eps += gaussian.vector_eps(math.sqrt(together.mu_squared), together.integers, delta_left)
+            eps += Gdp.sum(together).eps(delta_left)
         return PrivacyLoss(eps, delta + delta_left, "all labellings")
 
     def with_exact_noise(self) -> Mechanism:
@@ -301,7 +312,9 @@ class Tune(Mechanism):
         """Release counts of shape (runs, k) with noise."""
         runs, k = counts.shape
         unit = 1.0 if self.exact else None
-        return door.gaussian(counts, sensitivity=math.sqrt(k), sigma=self.sigma(k), releases=runs, unit=unit)
+        kind = GaussianNoise(sensitivity=math.sqrt(k), sigma=self.sigma(k), unit=unit)
+        noisy: FloatArray = door.release(counts, kind, runs)
+        return noisy
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pate_cli.privacy.above_threshold import SvtCalibration
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.kinds import GaussianNoise
 from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["Outlook", "Step", "Steps", "VoteAttack", "attack", "distance_to_instability"]
@@ -78,13 +79,9 @@ def noisy_counts(
     of one run, where the rows are those of several.
     """
     n_classes = counts.shape[1]
-    noisy = door.gaussian(
-        counts[:, 1] if n_classes == 2 else counts,
-        sensitivity=l2_sensitivity(n_classes),
-        sigma=sigma,
-        releases=len(counts) if releases is None else releases,
-        unit=unit,
-    )
+    kind = GaussianNoise(sensitivity=l2_sensitivity(n_classes), sigma=sigma, unit=unit)
+    exact = counts[:, 1] if n_classes == 2 else counts
+    noisy: FloatArray = door.release(exact, kind, len(counts) if releases is None else releases)
     return np.column_stack([n_teachers - noisy, noisy]) if n_classes == 2 else noisy
 
 

@@ -12,9 +12,10 @@ import numpy as np
 from pate_cli.datasets.generated import Generated, Marginals
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, VoteMechanism
-from pate_cli.mechanisms.evaluation import Evaluation
+from pate_cli.mechanisms.evaluation import Evaluation, check
 from pate_cli.privacy import gaussian
-from pate_cli.privacy.door import Door, Spent
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account, Gdp
 from pate_cli.types import PrivacyLoss, Setting
 
 __all__ = ["MarginalsAudit", "WholeMechanism", "spare", "whole"]
@@ -102,20 +103,31 @@ class WholeMechanism:
             mu = math.hypot(self.marginals.mu, of_plan.mu or 0.0)
         return PrivacyLoss(self.eps, self.delta, how, mu=mu)
 
-    def loss(self, on_points: Spent | None, spent: Spent) -> PrivacyLoss:
+    def loss(self, on_points: Account | None, spent: Account) -> PrivacyLoss:
         """Privacy loss of the marginals and of all that passed the door after them."""
         of_plan = self.plan.loss(spent)
         if self.marginals is None or on_points is None:
-            return of_plan if on_points is None or on_points == Spent() else UNPROVED
-        if not on_points.only("mu_squared") or (self.adds_mu and not spent.only("mu_squared")):
+            return of_plan if on_points is None or not on_points else UNPROVED
+        if not on_points.only(Gdp) or (self.adds_mu and not spent.only(Gdp)):
             return UNPROVED
         if self.adds_mu:
-            mu = math.sqrt(on_points.mu_squared + spent.mu_squared)
-            eps = gaussian.vector_eps(mu, on_points.integers + spent.integers, self.delta)
-            return PrivacyLoss(eps, self.delta, "all Gaussian noise")
+            return PrivacyLoss(Gdp.sum(on_points + spent).eps(self.delta), self.delta, "all Gaussian noise")
         delta = self.share * self.delta
-        eps = gaussian.vector_eps(math.sqrt(on_points.mu_squared), on_points.integers, delta)
+        eps = Gdp.sum(on_points).eps(delta)
         return PrivacyLoss(eps + of_plan.eps, delta + of_plan.delta, "sum of marginals and mechanism")
+
+    def check(self, door: Door, points: Account | None = None) -> None:
+        """Compare all that a run released with what it promises; RuntimeError if that was more.
+
+        `points` is the account of its generated points, which may be another door's.
+        """
+        parts = door.accounts | ({} if points is None else {"points": points})
+        table = parts.pop("evaluation", None)
+        check(self.loss(parts.pop("points", None), parts.pop("mechanism", Account())), self.guarantee)
+        if table:
+            check(self.evaluation.loss(table) if self.evaluation else UNPROVED, self.guarantee)
+        if any(parts.values()):
+            raise RuntimeError("releases that belong to no part of the run")
 
     def after(self, spent: PrivacyLoss) -> PrivacyLoss:
         """Loss after the fact of any record, from the mechanism's: a report.

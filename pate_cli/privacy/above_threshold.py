@@ -46,15 +46,19 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from pate_cli.privacy.composition import pure_eps
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Event
+from pate_cli.privacy.kinds import Kind
 from pate_cli.privacy.noise import Noise, NoiseKind, difference_tail, discrete_difference_tail
 from pate_cli.types import PrivacyLoss
 
@@ -135,17 +139,14 @@ class Decisions(NamedTuple):
     values: NDArray[Any] | None = None  # of the numbers above in some run, 0 elsewhere, shape (m,)
 
 
-Release: TypeAlias = Callable[[NDArray[Any], Callable[[], Decisions]], Decisions]
-
-
-class AboveThreshold:
+class AboveThreshold(Event):
     """Compare numbers with a noisy threshold, in R independent runs that are asked the same.
 
     **Guarantee.** The calibration's, for adaptively chosen numbers that one changed record moves by at most
     1; the proof stands at the top of the module.
 
-    Threshold noise and query noise have a source each. `release` is the door's: it takes the numbers and the
-    function that decides on them.
+    Threshold noise and query noise have a source each. The runs are an event of the door's account, which is
+    paid once, when they start: their decisions are releases that cost no more.
 
     Attributes
     ----------
@@ -155,12 +156,15 @@ class AboveThreshold:
         Whether a number was compared since the threshold noise was drawn.
     """
 
-    def __init__(self, calibration: SvtCalibration, noise: Noise, release: Release, runs: int = 1) -> None:
+    once = True
+
+    def __init__(self, calibration: SvtCalibration, door: Door, runs: int = 1) -> None:
         self.calibration = calibration
         self.runs = runs
-        self._threshold_noise, self._query_noise = noise.spawn(2)
+        door.spent.pay(self)
+        self._threshold_noise, self._query_noise = door.noise.spawn(2)
         self._noisy_threshold = self._draw_threshold(runs)
-        self._release = release
+        self._door = door
         self.asked, self.below = np.zeros((2, runs), dtype=np.int64)
         self.open = np.zeros(runs, dtype=bool)
 
@@ -183,6 +187,18 @@ class AboveThreshold:
             eps, how = pathwise, f"pathwise loss of {unstable} unstable answers, delta for stability"
         return PrivacyLoss(eps, c.delta, how, data_dependent=True)
 
+    @classmethod
+    def compose(cls, counts: Mapping[Any, int], delta: float = 0.0) -> tuple[float, float]:
+        """(eps, delta) of all runs in an account, from the noise they had."""
+        runs = [run for run in counts if isinstance(run, cls)]
+        losses = [run.calibration.proved(below) for run in runs for below in run.below.tolist()]
+        return math.fsum(eps for eps, _ in losses), math.fsum(delta for _, delta in losses)
+
+    def draws(self) -> Counter[tuple[str, float]]:
+        """Threshold noise of the first run, by law and scale."""
+        c = self.calibration
+        return Counter({(c.noise, c.threshold_scale): 1 + int(self.below[0]) * c.redraw})
+
     def test(
         self,
         numbers: NDArray[Any],
@@ -195,12 +211,8 @@ class AboveThreshold:
         """
         asking = np.flatnonzero(self.taking if among is None else self.taking & among)
 
-        def decide() -> Decisions:
-            above, reached = self._decide(numbers, asking)
-            stable = None if values is None else np.where(above.any(axis=1), values, np.zeros_like(values))
-            return Decisions(above, reached, stable)
-
-        decisions = self._release(numbers, decide)
+        kind = Comparison(sensitivity=1.0, runs=self, asking=asking, values=values)
+        decisions: Decisions = self._door.release(numbers, kind, len(numbers))
         if not len(numbers):
             return decisions
         above, reached = decisions.above, decisions.reached
@@ -239,6 +251,33 @@ class AboveThreshold:
     def _draw_query_noise(self, size: int) -> NDArray[np.float64]:
         """Noise on consecutive numbers."""
         return _draw(self._query_noise, self.calibration.query_scale, size, self.calibration.noise)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Kind):
+    """Decisions on consecutive numbers, paid for by the runs; values are released where they are stable."""
+
+    norm = math.inf
+    on_integers = True
+    runs: AboveThreshold = field(compare=False)
+    asking: NDArray[np.int64] = field(compare=False)
+    values: NDArray[Any] | None = field(compare=False)
+
+    def draw(self, noise: Noise, value: NDArray[Any]) -> Decisions:
+        """See `Kind`."""
+        above, reached = self.runs._decide(value, self.asking)
+        if self.values is None:
+            return Decisions(above, reached)
+        return Decisions(above, reached, np.where(above.any(axis=1), self.values, np.zeros_like(self.values)))
+
+    def event(self, size: int) -> AboveThreshold:
+        """The runs."""
+        return self.runs
+
+    def draws(self, value: NDArray[Any], out: Decisions) -> Counter[tuple[str, float]]:
+        """See `Kind`."""
+        c = self.runs.calibration
+        return Counter({(c.noise, c.query_scale): value.size if out.reached.any() else 0})
 
 
 def _draw(noise: Noise, scale: float, size: int, kind: str) -> NDArray[np.float64]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -16,12 +14,12 @@ import scipy.sparse as sp
 
 from pate_cli.mechanisms import Mechanism
 from pate_cli.mechanisms.agnostic import relabel as relabelling
-from pate_cli.privacy.door import Passing
-from pate_cli.privacy.gaussian import vector_mu_squared
+from pate_cli.privacy.events import Account, Gdp, Inner, Pure
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.testing.doors import Recorder, Replay
 from pate_cli.testing.failure import CheckFailed, require
 from pate_cli.testing.forms import LABELS, SEED, Form, N
+from pate_cli.testing.kind_checks import hidden
 from pate_cli.types import Private, PrivateRecords, Released, Votes
 
 __all__ = ["CHECKS", "Run", "drawn", "moved", "output", "paid", "replayed"]
@@ -133,7 +131,7 @@ def moved(run: Run) -> str:
     if run.plan.choice_apart:
         require(not any(max(labels) and choice for *labels, choice in sizes), "a record on both sides")
     worst = max(map(max, sizes))
-    one_query = run.plan.describe().get("ell") == 1  # of teachers none of whom may change
+    one_query = run.plan.asks_at_most == 1  # of teachers none of whom may change
     require(worst > 0 or not extreme or one_query, "nothing was moved")
     return f"{len(pairs)} neighbours, moved by {worst:.3g} of it"
 
@@ -144,16 +142,16 @@ def _without_relabelling(plan: Mechanism) -> Iterator[None]:
     if not plan.relabels:
         yield
         return
-    sizes = plan.describe()
+    sizes = plan.relabelling
 
     def relabel(hypotheses: Any, X: Any, y: Any, *_: Any, **__: Any) -> Any:
-        require(len(y) == sizes["n_sampled"], "not as many records as the proof is for")
+        require(len(y) == sizes.get("relabel"), "not as many records as the proof is for")
         return y
 
     def relabel_with_rest(hypotheses: Any, X: Any, rest: Any, *_: Any) -> Any:
-        n_records = (X.shape[0], len(rest[1]))
+        n_relabelled = sizes.get("relabel_with_rest", -1)
         require(
-            n_records == (sizes["n_relabelled"], N - sizes["n_relabelled"]), "not the records of the proof"
+            (X.shape[0], len(rest[1])) == (n_relabelled, N - n_relabelled), "not the records of the proof"
         )
         return (np.asarray(X.todense() if sp.issparse(X) else X)[:, 0] > 0).astype(np.int64)
 
@@ -164,26 +162,12 @@ def _without_relabelling(plan: Mechanism) -> Iterator[None]:
 
 def paid(run: Run) -> str:
     """The releases cost, by their scales, what the door counted, and in all what is promised."""
-    spent, mu_squared, pure = run.door.spent, 0.0, 0.0
+    spent = run.door.spent
+    counted = Account()
     for release, _ in run.door.released:
-        if release.kind == "gaussian" and release.unit is None:
-            mu_squared += release.releases * _ratio(release) ** 2
-        elif release.kind == "gaussian":
-            unit = release.unit or 1.0
-            mu_squared += release.releases * vector_mu_squared(
-                release.sensitivity / unit, release.scale / unit
-            )
-        elif release.kind in ("laplace", "gamma"):
-            pure += release.releases * _ratio(release)
-        elif release.kind == "exponential":
-            pure += release.releases * release.scale
-    accounts = [spent, *spent.apart]
-    counted = (
-        math.fsum(release.mu_squared for release in accounts),
-        math.fsum(release.pure_eps for release in accounts),
-    )
-    same = all(math.isclose(*two, rel_tol=1e-12) for two in zip(counted, (mu_squared, pure), strict=True))
-    require(same, "releases that are not counted")
+        counted.pay(release.event, release.releases)
+    paid_for = Account({event: n for event, n in spent.flat().items() if event in counted or not event.once})
+    require(paid_for.without(Inner) == counted, "releases that are not counted")
     loss, promised, asked = run.plan.loss(spent), run.plan.guarantee, run.form.setting
     require(promised.eps <= asked.eps * (1 + 1e-9), "more promised than asked")
     require(promised.delta <= asked.delta * (1 + 1e-9), "more promised than asked")
@@ -192,12 +176,8 @@ def paid(run: Run) -> str:
     if run.plan.spends_all:
         require(loss.eps >= promised.eps * (1 - 1e-6), "less spent than promised")
         require(loss.delta >= promised.delta * (1 - 1e-6), "less spent than promised")
-    for beside in (
-        replace(spent, mu_squared=spent.mu_squared + 1e4),
-        replace(spent, pure=spent.pure + Counter({50.0: 1})),
-        replace(spent, inner=spent.inner + Counter({50.0: 1})),
-    ):
-        free = run.plan.loss(beside).eps <= promised.eps
+    for other in (Gdp(1e4), Pure(50.0), Inner(Pure(50.0))):
+        free = run.plan.loss(spent + Account([other])).eps <= promised.eps
         require(not free, "a release of another kind that costs nothing")
     return f"spent eps {loss.eps:.6g} of {promised.eps:.6g}, delta {loss.delta:.3g} of {promised.delta:.3g}"
 
@@ -206,27 +186,14 @@ def drawn(run: Run) -> str:
     """Each number released had noise of its own, of the scale stated."""
     stated: Counter[tuple[str, float]] = Counter()
     used = []
-    accounts = [run.door.spent, *run.door.spent.apart]
-    sparse = [svt for account in accounts for svt in account.sparse]
-    for release, out in run.door.released:
-        step, size = release.unit or 1.0, release.value.size
-        if release.kind in ("gaussian", "laplace"):
-            stated[release.kind, release.scale / step] += size
-        elif release.kind == "gamma":  # a norm, and a direction
-            stated["exponential", release.scale] += size
-            stated["gaussian", 1.0] += size
-        elif release.kind == "exponential":
-            stated["exponential", 1.0] += size
-        elif release.kind == "above threshold" and out.reached.any():
-            (of_run,) = (svt.calibration for svt in sparse)
-            stated[of_run.noise, of_run.query_scale] += size
-        if release.kind in ("gaussian", "laplace", "gamma") and release.unit is None:
-            used += ((out - release.value) / release.scale).ravel().tolist()
-    for svt in sparse:
-        draws = 1 + int(svt.below[0]) * svt.calibration.redraw
-        stated[svt.calibration.noise, svt.calibration.threshold_scale] += draws
-    if trials := run.plan.describe().get("expected_trials"):
-        stated["exponential", -1 / math.log1p(-1 / trials)] += 1  # their number
+    for (kind, value, _), out in run.door.released:
+        stated += kind.draws(value, out)
+        used += np.ravel(kind.noise_in(value, out)).tolist()
+        if not kind.on_integers and value.size and value.ndim < 3:
+            hidden(kind, value.shape[-1] if value.ndim > 1 else 1)
+    for event in run.door.spent.flat():
+        stated += event.draws()
+    stated += run.plan.drawn_inside()
     log, clocks = Counter(run.noise.drawn), ("exponential", 1.0)  # samples and inner choices draw these too
     fault = "noise of another scale, or less of it, than stated"
     require(log.pop(clocks, 0) >= stated.pop(clocks, 0), fault)
@@ -258,10 +225,6 @@ def output(run: Run) -> str:
 
 
 CHECKS = (replayed, moved, paid, drawn, output)
-
-
-def _ratio(passing: Passing) -> float:
-    return passing.sensitivity / passing.scale if passing.scale else math.inf
 
 
 def _counted(n: int, noun: str) -> str:

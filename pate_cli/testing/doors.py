@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-
-from pate_cli.privacy.door import Door, Passing, RecordingDoor, Spent
+from pate_cli.privacy.door import Door, Passing, RecordingDoor
+from pate_cli.privacy.events import Account
 from pate_cli.privacy.noise import Noise
 from pate_cli.testing.failure import require
 
 __all__ = ["Recorder", "Replay"]
-
-NORMS: dict[str, float] = {
-    "gaussian": 2,
-    "gamma": 2,
-    "laplace": 1,
-    "exponential": np.inf,
-    "above threshold": np.inf,
-}
-"""The norm that the proof of each kind of noise takes the sensitivity of one release in."""
 
 
 class Recorder(RecordingDoor):
@@ -34,7 +24,9 @@ class Recorder(RecordingDoor):
 
     def replay(self, noise: Noise) -> Replay:
         """Make a door that lets the same history out again."""
-        return Replay(noise, None, list(self.released))
+        door = Replay(noise)
+        door.history = list(self.released)
+        return door
 
 
 class Replay(Door):
@@ -48,10 +40,10 @@ class Replay(Door):
     """
 
     def __init__(
-        self, noise: Noise, spent: Spent | None = None, history: list[tuple[Passing, Any]] | None = None
+        self, noise: Noise, spent: Account | None = None, accounts: dict[str, Account] | None = None
     ) -> None:
-        super().__init__(noise, spent)
-        self.history = history or []
+        super().__init__(noise, spent, accounts)
+        self.history: list[tuple[Passing, Any]] = []
         self.moved: list[tuple[Passing, float]] = []
 
     def spawn(self, count: int) -> list[Self]:
@@ -62,12 +54,11 @@ class Replay(Door):
         return doors
 
     def _pass(self, passing: Passing, make: Any) -> Any:
-        require(self.history, f"a release more than was recorded: {passing.kind}")
-        (kind, value, *stated), out = self.history.pop(0)
-        now = (passing.kind, *passing[2:], passing.value.shape)
-        require(now == (kind, *stated, value.shape), "another release than was recorded")
+        kind, value, releases = passing
+        require(self.history, f"a release more than was recorded: {type(kind).__name__}")
+        recorded, out = self.history.pop(0)
+        now, then = ((one.kind, one.releases, one.value.shape) for one in (passing, recorded))
+        require(now == then, "another release than was recorded")
         if value.size:
-            distances = (np.asarray(passing.value, dtype=float) - value).reshape(passing.releases, -1)
-            distances = np.linalg.norm(distances, NORMS[passing.kind], axis=1)
-            self.moved.append((passing, float(distances.max()) / passing.sensitivity))
+            self.moved.append((passing, kind.moved(value, recorded.value, releases)))
         return out

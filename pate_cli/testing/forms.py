@@ -129,7 +129,7 @@ class Form:
         changes = list(zip(range(3, N, step), _USUAL * times, strict=False))
         if extreme:
             dealt = np.random.default_rng(SEED).permutation(N).tolist()
-            roles = (dealt[0], dealt[-1]) if plan.describe().get("n_holdout") else (dealt[-1],)
+            roles = (dealt[0], dealt[-1]) if plan.n_held_out else (dealt[-1],)
             changes += product(roles, EXTREME)
             # one of the first part, which all teachers might have been given
             first = int(np.random.default_rng(_TEACHING).permutation(N)[0])

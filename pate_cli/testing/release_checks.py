@@ -30,7 +30,7 @@ from pate_cli.commands import run as run_command
 from pate_cli.config import Composer
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.release import release
-from pate_cli.testing.doors import Recorder, Replay
+from pate_cli.testing.doors import Recorder
 from pate_cli.testing.failure import require
 
 __all__ = ["Release", "WholeNoise", "unforeseen", "unmoved"]
@@ -231,7 +231,7 @@ def unmoved(release: Release) -> str:
     for kind, others in release.neighbours(people):
 
         def replay(noise: Any) -> Any:
-            doors.append(Replay(noise, None, list(doors[0].released)))
+            doors.append(doors[0].replay(noise))
             return doors[-1]
 
         after, n_files = release.of(others, replay), n_files + 1

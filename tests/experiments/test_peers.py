@@ -12,6 +12,7 @@ import pytest
 
 from pate_cli import cli, mechanisms
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.kinds import LaplaceNoise
 from pate_cli.types import Setting
 
 CONF = str(Path(__file__).resolve().parents[2] / "experiments" / "peers" / "conf")
@@ -57,7 +58,7 @@ def test_the_ebm_adds_the_noise_that_its_claim_needs():
     assert model.noise_scale_boosting_ == pytest.approx(0.01 * math.sqrt(15) / made.mu_rounds, rel=1e-4)
     door = Door.seeded(0)
     assert made.loss(door.spent) == made.guarantee
-    door.laplace(np.zeros(1), sensitivity=1.0, scale=1.0)
+    door.release(np.zeros(1), LaplaceNoise(sensitivity=1.0, scale=1.0))
     assert math.isinf(made.loss(door.spent).eps)
 
 

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from pate_cli.privacy import svt
+from pate_cli.privacy.above_threshold import AboveThreshold
 from pate_cli.privacy.door import Door
 
 
 def above(c, numbers):
     """Decisions of a door on numbers, in order, until T were below."""
     door = Door.seeded(0)
-    found = door.above_threshold(c).test(np.asarray(numbers))
-    eps, delta = door.spent.sparse_loss()
+    found = AboveThreshold(c, door).test(np.asarray(numbers))
+    eps, delta = AboveThreshold.compose(door.spent)
     assert (0 < eps <= c.eps * (1 + 1e-9), delta) == (True, c.delta_comp)
     return found.above[found.reached].tolist()
 

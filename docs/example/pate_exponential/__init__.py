@@ -6,6 +6,7 @@ import numpy as np
 
 from pate_cli.checks import Real, option
 from pate_cli.mechanisms.base import Session, VoteMechanism
+from pate_cli.privacy.kinds import ExponentialChoice
 from pate_cli.types import PrivacyLoss, ReleasedLabels
 
 
@@ -62,7 +63,7 @@ class Labels(Session):
         """Put queries to every run: one choice, and so one release, a query and run."""
         counts = votes.counts[: self.mechanism.ell - self.asked]
         scores = np.repeat(counts[:, None], self.runs, axis=1)
-        labels = self.door.exponential(scores, sensitivity=1.0, eps=self.mechanism.eps0)
+        labels = self.door.release(scores, ExponentialChoice(sensitivity=1.0, eps=self.mechanism.eps0))
         self.asked += len(counts)
         return ReleasedLabels(labels, None, np.ones(labels.shape, dtype=bool))
 

@@ -14,7 +14,9 @@ from pate_cli.mechanisms.agnostic import accounting, common, printed, relabel
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack
 from pate_cli.mechanisms.sparse_vector import CUTOFF, SparseVector, fewest_teachers, stable_labels
 from pate_cli.privacy import svt
-from pate_cli.privacy.door import Door, Spent
+from pate_cli.privacy.above_threshold import AboveThreshold
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account, Inner, Pure
 from pate_cli.types import (
     Answers,
     Holdout,
@@ -96,12 +98,13 @@ class AgPrivClPlan(Mechanism):
         c = self.mechanism.calibration
         return self._composed((c.eps, c.delta), self.relabel_eps)
 
-    def loss(self, spent: Spent) -> PrivacyLoss:
+    def loss(self, spent: Account) -> PrivacyLoss:
         """Sparse vector, resampled, relabelled, sampled: from the noise that it had."""
         paper, c = self.calibration == "paper", self.mechanism.calibration
-        if not spent.only("sparse", "inner") or (paper and [run.calibration for run in spent.sparse] != [c]):
+        runs = list(spent.of(AboveThreshold))
+        if not spent.only(AboveThreshold, Inner) or (paper and [run.calibration for run in runs] != [c]):
             return UNPROVED
-        total = self._composed(spent.sparse_loss(), math.fsum(spent.inner.elements()))
+        total = self._composed(AboveThreshold.compose(spent), Pure.sum(spent.inner))
         return PrivacyLoss(*total, "sampled, relabelled, sparse vector" + " (paper)" * paper)
 
     def _composed(self, sparse: tuple[float, float], relabel_eps: float) -> tuple[float, float]:
@@ -110,6 +113,11 @@ class AgPrivClPlan(Mechanism):
         if self.calibration == "paper":
             return printed.loss(c, self.delta, relabel_eps, n_sampled, n_sampled / n)
         return accounting.agprivcl(*sparse, relabel_eps, n_sampled, n)
+
+    @property
+    def relabelling(self) -> dict[str, int]:
+        """See `Mechanism`."""
+        return {"relabel": self.n_sampled}
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers; those of the sparse vector technique begin with `svt_`."""

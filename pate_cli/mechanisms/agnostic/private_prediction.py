@@ -14,7 +14,9 @@ from pate_cli.mechanisms.agnostic import common
 from pate_cli.mechanisms.agnostic.shares import Shares, divide
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack
 from pate_cli.privacy.composition import eps0_of, pure_eps
-from pate_cli.privacy.door import Door, Spent
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account, Inner, Pure
+from pate_cli.privacy.kinds import ExponentialChoice
 from pate_cli.types import (
     Answers,
     Holdout,
@@ -73,13 +75,22 @@ class PredictionPlan(Mechanism):
         """(eps, delta) of all answers."""
         return PrivacyLoss(self.eps, self.delta, f"private prediction of {self.n_queries} queries")
 
-    def loss(self, spent: Spent) -> PrivacyLoss:
+    def loss(self, spent: Account) -> PrivacyLoss:
         """By the transformation, of the votes' exact composition."""
-        if not spent.only("inner", "pure"):
+        if not spent.only(Inner, Pure):
             return UNPROVED
-        (eps, count), *others = spent.pure.items()
         delta = self.division.inner_delta
-        return self.division.loss(spent, math.inf if others else pure_eps(eps, count, delta), delta)
+        return self.division.loss(spent, Pure.exact(spent, delta), delta)
+
+    @property
+    def asks_at_most(self) -> int:
+        """See `Mechanism`."""
+        return self.n_queries
+
+    @property
+    def relabelling(self) -> dict[str, int]:
+        """See `Mechanism`."""
+        return {"relabel_with_rest": self.division.t}
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
@@ -137,7 +148,9 @@ def predict(ones: IntArray, n_teachers: int, eps: float, door: Door) -> IntArray
     probability proportional to ``exp(eps count(y)/2)``, and one vote moves the difference of the
     counts by 2 (LWY25 Lemma 4.1; Dwork and Feldman 2018). `ones` are votes for class 1, shape (m,).
     """
-    return door.exponential(np.array([n_teachers - ones, ones]), sensitivity=1.0, eps=eps, axis=0)
+    kind = ExponentialChoice(sensitivity=1.0, eps=eps, axis=0)
+    labels: IntArray = door.release(np.array([n_teachers - ones, ones]), kind)
+    return labels
 
 
 def teachers_of_lemma(eps: float, alpha: float) -> int:

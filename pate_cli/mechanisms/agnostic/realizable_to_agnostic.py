@@ -14,7 +14,10 @@ from pate_cli.learners.hypotheses import Dichotomies
 from pate_cli.mechanisms.agnostic import accounting, common, relabel, shares
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack
 from pate_cli.mechanisms.sparse_vector import CUTOFF, SparseVector, fewest_teachers, stable_labels
-from pate_cli.privacy.door import Door, Spent
+from pate_cli.privacy.above_threshold import AboveThreshold
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account, Inner, Pure
+from pate_cli.privacy.kinds import ExponentialChoice
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -112,16 +115,21 @@ class TransformPlan(Mechanism):
         """See `Mechanism`."""
         return self.draws > 0
 
-    def loss(self, spent: Spent) -> PrivacyLoss:
+    def loss(self, spent: Account) -> PrivacyLoss:
         """By the transformation, from the cost of the inner algorithm's releases."""
-        if not spent.only("inner", "sparse" if self.mechanism else "pure"):
+        if not spent.only(Inner, AboveThreshold if self.mechanism else Pure):
             return UNPROVED
-        eps, delta = spent.sparse_loss()
+        eps, delta = AboveThreshold.compose(spent)
         if self.mechanism is None:
-            eps = spent.pure_eps
+            eps = Pure.sum(spent)
             if self.draws:
                 eps = accounting.black_box(eps, self.draws, self.division.t)
         return self.division.loss(spent, eps, delta)
+
+    @property
+    def relabelling(self) -> dict[str, int]:
+        """See `Mechanism`."""
+        return {"relabel_with_rest": self.division.t}
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
@@ -159,11 +167,11 @@ class TransformPlan(Mechanism):
         T, labels = self.division.relabelled(self.classroom.hypotheses, S, relabelling)
         if not self.draws:
             eps, mistakes = self.division.inner_eps, candidates.mistakes(T, labels)
-            return int(second.exponential(-mistakes, sensitivity=1.0, eps=eps))
+            return int(second.release(-mistakes, ExponentialChoice(sensitivity=1.0, eps=eps)))
         drawing, choosing = second.spawn(2)
         rows = relabel.drawn(len(labels), drawing.noise, self.draws)
         mistakes = candidates.mistakes(T[rows], labels[rows])
-        return int(choosing.exponential(-mistakes, sensitivity=1.0, eps=1.0))
+        return int(choosing.release(-mistakes, ExponentialChoice(sensitivity=1.0, eps=1.0)))
 
     def answers(
         self,

@@ -8,6 +8,7 @@ import numpy as np
 
 from pate_cli.learners.hypotheses import HypothesisClass
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.kinds import ExponentialChoice
 from pate_cli.privacy.noise import Noise
 from pate_cli.types import IntArray
 
@@ -43,7 +44,7 @@ def relabel(
     among one hypothesis a dichotomy of X; inf is empirical risk minimisation.
     """
     dichotomies = hypotheses.dichotomies(X)
-    chosen = door.exponential(-dichotomies.mistakes(X, y), sensitivity=1.0, eps=relabel_eps, released=False)
+    chosen = door.keep(-dichotomies.mistakes(X, y), ExponentialChoice(sensitivity=1.0, eps=relabel_eps))
     return dichotomies.labels(int(chosen))
 
 
@@ -61,4 +62,4 @@ def relabel_with_rest(
     dichotomies = hypotheses.dichotomies(X)
     # |W| q(h), of sensitivity 1
     scores = dichotomies.nearest(dichotomies.least_mistakes(*rest), len(rest[1]) / X.shape[0])
-    return dichotomies.labels(int(door.exponential(-scores, sensitivity=1.0, eps=eps_in, released=False)))
+    return dichotomies.labels(int(door.keep(-scores, ExponentialChoice(sensitivity=1.0, eps=eps_in))))

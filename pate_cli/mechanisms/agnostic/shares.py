@@ -12,7 +12,8 @@ from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import HypothesisClass
 from pate_cli.learners.hypotheses.stumps import MOST_CUTS, MOST_POINTS
 from pate_cli.mechanisms.agnostic import accounting, common, relabel
-from pate_cli.privacy.door import Door, Spent
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account, Pure
 from pate_cli.types import IntArray, PrivacyLoss, PrivateRecords, Setting
 
 __all__ = ["Shares", "divide"]
@@ -55,9 +56,9 @@ class Shares:
             return accounting.lwy25_transformed(self.eps_in, self.inner_delta, self.n)[:2]
         return self.total(self.eps_in, self.inner_eps, self.inner_delta)
 
-    def loss(self, spent: Spent, inner_eps: float, inner_delta: float) -> PrivacyLoss:
+    def loss(self, spent: Account, inner_eps: float, inner_delta: float) -> PrivacyLoss:
         """Loss of a run, with the eps_in that the door counted."""
-        eps_in = math.fsum(spent.inner.elements())
+        eps_in = Pure.sum(spent.inner)
         how = "relabelled by the rest" + " (paper)" * (self.calibration == "paper")
         return PrivacyLoss(*self.total(eps_in, inner_eps, inner_delta), how)
 

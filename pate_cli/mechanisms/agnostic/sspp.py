@@ -12,6 +12,7 @@ from pate_cli.learners.hypotheses import CLASSES, Dichotomies, HypothesisClass
 from pate_cli.mechanisms.agnostic import common
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.kinds import ExponentialChoice
 from pate_cli.types import (
     Holdout,
     IntArray,
@@ -77,7 +78,8 @@ class SsppPlan(Mechanism):
     def chosen(self, candidates: Dichotomies, private: PrivateRecords, door: Door, runs: int = 1) -> IntArray:
         """Choose among the candidates in each of independent runs; shape (R,)."""
         mistakes = np.tile(candidates.mistakes(private.X, private.y), (runs, 1))
-        return door.exponential(-mistakes, sensitivity=1.0, eps=self.eps)
+        chosen: IntArray = door.release(-mistakes, ExponentialChoice(sensitivity=1.0, eps=self.eps))
+        return chosen
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Accuracy of the class's best hypothesis on the test split. NOT DP."""

@@ -6,7 +6,6 @@ With ``answering=svt`` BTT18's A_binClas answers the first points (NB20 Remark 1
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +16,8 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.agnostic import agprivcl, common, sspp
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.mechanisms.sparse_vector import SparseVector, fewest_teachers, stable_labels
-from pate_cli.privacy.door import Door, Spent
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account, Pure
 from pate_cli.types import (
     Answers,
     Holdout,
@@ -67,7 +67,7 @@ class PlainPlan:
         """K."""
         return self.mechanism.n_teachers
 
-    def loss(self, spent: Spent) -> PrivacyLoss:
+    def loss(self, spent: Account) -> PrivacyLoss:
         """Cost of the sparse vector technique's run; anything else that passed is added in full."""
         return self.mechanism.loss(spent)
 
@@ -113,6 +113,12 @@ class UniversalPlan(Mechanism):
     """
 
     relabels = True
+
+    @property
+    def relabelling(self) -> dict[str, int]:
+        """See `Mechanism`."""
+        return getattr(self.answering, "relabelling", {})
+
     first: int  # m_o
     answering: agprivcl.AgPrivClPlan | PlainPlan
     learning: sspp.SsppPlan | None = field(repr=False)
@@ -126,10 +132,10 @@ class UniversalPlan(Mechanism):
         how = f"{first.how} + {second.how}"
         return PrivacyLoss(first.eps + second.eps, first.delta + second.delta, how)
 
-    def loss(self, spent: Spent) -> PrivacyLoss:
+    def loss(self, spent: Account) -> PrivacyLoss:
         """Sum of the costs of the first part's releases and of SSPP's choice."""
-        first = self.answering.loss(replace(spent, pure=Counter()))
-        return PrivacyLoss(first.eps + spent.pure_eps, first.delta, first.how)
+        first = self.answering.loss(spent.without(Pure))
+        return PrivacyLoss(first.eps + Pure.sum(spent), first.delta, first.how)
 
     @property
     def n_teachers(self) -> int:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.direct import noisy_gd
-from pate_cli.mechanisms.direct.noisy_gd import Options
 from pate_cli.types import Setting
 
 __all__ = ["Options", "calibrate"]
 
-features_default = "kernel"
-"""See `pate_cli.mechanisms.features_of`."""
-
 checked_options = ({"steps": 10},)
+
+
+@dataclass(frozen=True)
+class Options(noisy_gd.Options):
+    """Those of `mechanism=noisy_gd`."""
+
+    features_default = "kernel"
 
 
 def calibrate(options: Options, setting: Setting) -> noisy_gd.NoisyGradientDescent:

@@ -19,6 +19,7 @@ from pate_cli.features.stable_rows import UNIT, by_row, row_squares, to_integers
 from pate_cli.matrices import dense
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.kinds import GaussianNoise
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints, Released
 
 __all__ = ["CLIPS", "LINE", "ClippedGradients", "PersonSums", "grain_for", "noisy_descent"]
@@ -160,12 +161,13 @@ def noisy_descent(
     gives other probabilities and the same classes. The constant, the last of p, stays: it swings for longer
     than few steps.
     """
+    kind = GaussianNoise(sensitivity=sensitivity, sigma=sigma, unit=1.0 if integer else None)
     theta, velocity, released, whole, half, late = np.zeros((6, *shape))
     slope, square = np.zeros((2, shape[0]))
     n_late = max((steps + 1) // 8, 1)
     for step in range(steps):
         total = gradients.sum_at(theta)
-        noisy = door.gaussian(total, sensitivity=sensitivity, sigma=sigma, unit=1.0 if integer else None)
+        noisy = door.release(total, kind)
         released += noisy
         if step >= max(steps // 2, 1):
             ahead = theta - whole / step

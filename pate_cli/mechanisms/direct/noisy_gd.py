@@ -26,6 +26,7 @@ from pate_cli.features.kernel import (
     feature_values,
 )
 from pate_cli.matrices import dense
+from pate_cli.mechanisms.base import MechanismOptions
 from pate_cli.mechanisms.direct.clipped_gradients import (
     CLIPS,
     LINE,
@@ -39,9 +40,6 @@ from pate_cli.privacy.gaussian import calibrate_sigma, mu_of, vector_mu, vector_
 from pate_cli.types import FloatArray, PrivacyLoss, Private, PrivateRecords, PublicPoints, Released, Setting
 
 __all__ = ["NoisyGradientDescent", "Options", "calibrate"]
-
-features_default = "none"
-"""See `pate_cli.mechanisms.features_of`."""
 
 checked_options: tuple[dict[str, Any], ...] = ({"steps": 5},)
 
@@ -58,9 +56,10 @@ _FLATTEST = 1e-3  # least curvature assumed, as a share of the largest
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """Options of `mechanism=noisy_gd` and `mechanism=best`."""
 
+    features_default = "none"
     steps: int | None = option("auto", Or("auto", Whole(1)))
     clip: float = option(0.5, Real(*CLIPS))
     """As a share of the gradient's norm of a record whose features have norm 1, before anything is learnt."""

@@ -14,6 +14,7 @@ from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
 from pate_cli.mechanisms.direct.linear import RADIUS, Scaling, clip_rows, linear_model
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma
+from pate_cli.privacy.kinds import GammaNoise, GaussianNoise, Kind
 from pate_cli.types import (
     FloatArray,
     IntArray,
@@ -129,10 +130,11 @@ class OutputPlan(Mechanism):
         signs = [np.where(y == code, 1.0, -1.0) for code in codes]
         exact = np.stack([minimise(Z, each, self.n, self.regularisation) for each in signs])
         every = np.broadcast_to(exact, (runs, *exact.shape))
+        kind: Kind = GammaNoise(sensitivity=self.sensitivity, scale=self.scale)
         if self.noise == "gaussian":
-            moved = self.sensitivity * math.sqrt(len(exact))
-            return door.gaussian(every, sensitivity=moved, sigma=self.scale)
-        return door.gamma(every, sensitivity=self.sensitivity, scale=self.scale)
+            kind = GaussianNoise(sensitivity=self.sensitivity * math.sqrt(len(exact)), sigma=self.scale)
+        noisy: FloatArray = door.release(every, kind)
+        return noisy
 
     def attacks(self) -> list[SampledAttack]:
         """Make worst-case neighbours: few scaled records; the other records are zeros, without a gradient.

@@ -16,6 +16,7 @@ from pate_cli.mechanisms.scores.directions import PublicSide
 from pate_cli.mechanisms.scores.student import FINEST, BoostedStudent, NewtonStep
 from pate_cli.privacy.door import Door, RecordingDoor
 from pate_cli.privacy.gaussian import mu_of, vector_mu, vector_sigma
+from pate_cli.privacy.kinds import GaussianNoise
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -216,7 +217,10 @@ class ScoreBoostingPlan(Mechanism):
         """Release a round's sum."""
         unit = teachers.unit_of(self.n_teachers) if self.integer_noise else None
         sigma = self.sigma if unit is None else unit * vector_sigma(self.sensitivity / unit, self.mu_sum)
-        return door.gaussian(total, sensitivity=self.sensitivity, sigma=sigma, unit=unit)
+        noisy: FloatArray = door.release(
+            total, GaussianNoise(sensitivity=self.sensitivity, sigma=sigma, unit=unit)
+        )
+        return noisy
 
     def with_exact_noise(self) -> Mechanism:
         """Calibrate for integer noise; raises ConfigError if it would exceed the integers exact in floats."""

@@ -13,6 +13,7 @@ from pate_cli.features.stable_rows import UNIT
 from pate_cli.mechanisms.scores.directions import PublicDirections
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import vector_sigma
+from pate_cli.privacy.kinds import GaussianNoise
 from pate_cli.types import FloatArray, IntArray, PrivateRecords
 
 __all__ = ["FINEST", "BoostedStudent", "NewtonStep", "clipped_sum"]
@@ -147,7 +148,8 @@ class NewtonStep:
         gradient = clipped_sum(self._gradients(start, private, y), clip)
         grain = grain_of(clip, n) if self.integer_noise else None
         drawn = sigma if grain is None else grain * vector_sigma(2 * clip / grain, self.mu)
-        gradient = door.gaussian(gradient, sensitivity=2 * clip, sigma=drawn, unit=grain) / n
+        kind = GaussianNoise(sensitivity=2 * clip, sigma=drawn, unit=grain)
+        gradient = door.release(gradient, kind) / n
         damping = _DAMPING[0] + _DAMPING[1] * sigma * math.sqrt(len(start)) / n
         ridge = np.zeros(len(start))
         if self.width > 1:

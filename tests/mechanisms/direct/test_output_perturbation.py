@@ -17,6 +17,8 @@ from pate_cli.mechanisms.direct import output_perturbation
 from pate_cli.mechanisms.direct.linear import Scaling, clip_rows, linear_model
 from pate_cli.mechanisms.direct.output_perturbation import TOLERANCE, minimise
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Pure
+from pate_cli.privacy.kinds import GammaNoise
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
 N = 6499
@@ -84,8 +86,8 @@ def test_a_point_that_is_not_the_minimiser_is_not_released(monkeypatch):
 def test_gamma_noise_has_the_law_of_the_paper():
     """Norm Gamma(d, scale), direction uniform: three tests at 1e-7 each, so a false alarm in 3e-7."""
     door = Door.seeded(0)
-    drawn = door.gamma(np.zeros((20000, 3)), sensitivity=1.0, scale=2.0)
-    assert door.spent.pure == {0.5: 20000}
+    drawn = door.release(np.zeros((20000, 3)), GammaNoise(sensitivity=1.0, scale=2.0))
+    assert door.spent == {Pure(0.5): 20000}
     norms = np.linalg.norm(drawn, axis=1)
     assert stats.kstest(norms, stats.gamma(3, scale=2.0).cdf).pvalue > 1e-7
     # a coordinate of a uniform direction in three dimensions is uniform

@@ -15,6 +15,7 @@ from pate_cli.features.kernel import KernelFeatures
 from pate_cli.learners import make_learner
 from pate_cli.mechanisms.scores import directions, score_boosting, student
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Gdp
 from pate_cli.privacy.gaussian import vector_mu
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.testing.doors import Recorder
@@ -93,7 +94,7 @@ def spent_by(p, private, neighbour, public, steps=True):
     p.fit(neighbour, side, replay, np.random.default_rng(3))
     assert len(replay.moved) == p.rounds + p.rounds + 3
     counted = replay.moved if steps else replay.moved[: 2 * p.rounds : 2]
-    return math.sqrt(sum((by * one.sensitivity / one.scale) ** 2 for one, by in counted))
+    return math.sqrt(sum((by * one.kind.sensitivity / one.kind.sigma) ** 2 for one, by in counted))
 
 
 def worst():
@@ -133,14 +134,14 @@ def test_a_release_adds_up_whole_numbers_and_counts_all_that_get_noise(n_classes
     p.fit(PrivateRecords(*data(n_classes)), side, door, np.random.default_rng(3))
     passed = [passing for passing, _ in door.released]
     for passing in passed:
-        whole = passing.value / passing.unit
+        whole = passing.value / passing.kind.unit
         assert np.array_equal(whole, whole.round())
         assert np.abs(whole).max() < 2**52
     sizes = [passing.value.size for passing in passed]
     steps = [*sizes[1:8:2], *sizes[8:]]
     assert len(steps) == 4 + 3
     assert max(steps) == p.longest == 5
-    assert door.spent.integers == sum(sizes)
+    assert Gdp.sum(door.spent).integers == sum(sizes)
     assert p.loss(door.spent).eps == pytest.approx(1.0, rel=1e-6)
     assert p.mu == vector_mu(1.0, 1e-4, 7 * (300 * p.width + 5)) <= vector_mu(1.0, 1e-4, sum(sizes))
 
