@@ -39,7 +39,7 @@ def finish(p: dict[str, Any], rows: Sequence[MeasuredRow], findings: Findings, _
     parts = parts_of(rows)
     claims = [fit_verdict(panel, dataset, part) for (panel, dataset), part in parts.items()]
     claims += filter(None, [interval_verdict(rows, p["splits"])])
-    table = settings_table(parts, [] if findings.quick else findings.recipe.claims, p)
+    table = settings_table(parts, [] if findings.quick else p["claims"], p)
     return replace(findings, more={"settings": table, **findings.more}, rows=[], claims=claims)
 
 

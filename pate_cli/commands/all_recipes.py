@@ -10,7 +10,7 @@ from pathlib import Path
 from pate_cli.commands.claims_page import NAME, NOT_RUN, page_of
 from pate_cli.commands.outcome import RecipeOutcome, key_of, load, save
 from pate_cli.commands.recipe_run import reproduce
-from pate_cli.config import recipes
+from pate_cli.engine import recipes
 from pate_cli.engine.recipe_plan import missing_data
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.results.page import Findings, checked_directory, write

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pate_cli.commands.outcome import RecipeOutcome
-from pate_cli.config.recipes import Recipe
 from pate_cli.engine.sources import sources
-from pate_cli.results.page import Findings
+from pate_cli.results.page import About, Findings
 from pate_cli.results.tables import ABSENT, Column, Table, number
 from pate_cli.results.verdicts import Verdict, VerdictWord, totals
 
@@ -68,12 +67,11 @@ def page_of(found: Mapping[str, Mapping[str, RecipeOutcome]], *, quick: bool, co
     cells = [[_cell(record, name) for name in shown] for record in records]
     absent = _absent(found)
     return Findings(
-        recipe=Recipe(
+        about=About(
             name=NAME,
             title="Every claim of the papers that is tested here",
             source="BTT18, NB20, LZCW21 and LWY25, by the recipes of experiments/",
             shows=f"{len(found)} recipes: {totals([verdict for *_, verdict, _ in judged])}.",
-            kind=NAME,
         ),
         command=command,
         table=Table([_COLUMNS[name] for name in shown], cells, records, _NOTE),

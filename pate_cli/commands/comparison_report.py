@@ -9,14 +9,13 @@ from statistics import fmean
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pate_cli.config.recipes import Recipe
 from pate_cli.engine.recipe_plan import Plan
 from pate_cli.engine.sources import sources
 from pate_cli.results.boards import BASELINES, NOT_PRIVATE, Board, Metric, Standing, boards_of, standings
 from pate_cli.results.interval import Interval
 from pate_cli.results.lines import Point, draw, points
 from pate_cli.results.means import MeasuredRow
-from pate_cli.results.page import Findings
+from pate_cli.results.page import About, Findings
 from pate_cli.results.result_page import PRIVATE, shared_settings
 from pate_cli.results.statements import (
     chosen_families,
@@ -127,9 +126,8 @@ def _findings(
         f"{boards[0].shown(one)}: {BASELINES[one]}. {NOT_PRIVATE.capitalize()}."
         for one in boards[0].baselines
     ]
-    repeats = next(iter(plans.values())).rows[0].config.repeats
     return Findings(
-        recipe=Recipe(name, title, source, shows, "runs", repeats=repeats),
+        about=About(name=name, title=title, source=source, shows=shows),
         command=list(command),
         table=tables["table"],
         more={stem: table for stem, table in tables.items() if stem != "table"},

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from pate_cli.config.command_line import refuse_unused
 from pate_cli.config.hydra_composition import options
-from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.engine.baselines import with_baselines
 from pate_cli.engine.recipe_plan import Plan, make_plan
+from pate_cli.engine.recipes import Recipe, RowSpec
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.results.boards import EXACT
 
@@ -135,7 +135,9 @@ def plan_frontier(
         for budget in eps:
             overrides = (*common, *method.overrides, f"eps={budget!r}")
             specs.append(RowSpec(f"{method.name} eps={budget:g}", method.name, overrides=overrides))
-    recipe = Recipe("frontier", "", "", "", "runs", tuple(specs), repeats=repeats)
+    recipe = Recipe(
+        name="frontier", title="", source="", shows="", kind="runs", rows=tuple(specs), repeats=repeats
+    )
     plan = make_plan(recipe, [], quick=False, config_dir=config_dir)
     for row in plan.rows:
         if row.status == "missing":

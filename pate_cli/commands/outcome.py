@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli.config.command_line import without_place
-from pate_cli.config.recipes import Recipe
+from pate_cli.engine.recipes import Recipe
 from pate_cli.engine.sources import dependencies
 from pate_cli.engine.studies import parameters, study_code
 from pate_cli.results.page import Findings
@@ -44,7 +44,7 @@ class RecipeOutcome:
         """Outcome of a recipe that was run."""
         why = "; ".join(findings.failures)
         verdicts = [*findings.rows, *findings.claims]
-        return cls(findings.recipe.name, "failed" if why else "done", why, findings.command, verdicts)
+        return cls(findings.about.name, "failed" if why else "done", why, findings.command, verdicts)
 
 
 def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.config.recipes import Recipe
 from pate_cli.engine import schedule
 from pate_cli.engine.progress import reporting
 from pate_cli.engine.recipe_plan import Plan, make_plan
+from pate_cli.engine.recipes import Recipe
 from pate_cli.engine.rows import Row
 from pate_cli.engine.sources import sources
 from pate_cli.engine.store import PLACE, RepeatRecord
@@ -57,7 +57,7 @@ def reproduce(
             def progress(done: int, total: int) -> None:
                 advance(done, 0, total)
 
-            return labelled(run_study(recipe, given, progress, quick=quick, config_dir=config_dir))
+            return labelled(run_study(recipe, given, progress, quick=quick, config_dir=config_dir), recipe)
     check_views(recipe.name, recipe.figures, recipe.claims)
     finish = finisher(recipe)
     plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
@@ -66,12 +66,12 @@ def reproduce(
         seen = functools.partial(schedule.Done.write, table=table)
         results = schedule.run(plan, directory / PLACE, force=force, advance=advance, seen=seen)
     table.write()
-    return labelled(assemble(plan, rows_of(read_repeats(table.path)), results.repeats, finish))
+    return labelled(assemble(plan, rows_of(read_repeats(table.path)), results.repeats, finish), recipe)
 
 
-def labelled(findings: Findings) -> Findings:
+def labelled(findings: Findings, recipe: Recipe) -> Findings:
     """Put verdicts under the words that the recipe gives them."""
-    label = findings.recipe.label_of
+    label = recipe.label_of
     rows, claims = ([v.labelled(label(v.name)) for v in some] for some in (findings.rows, findings.claims))
     return replace(findings, rows=rows, claims=claims)
 
@@ -128,7 +128,7 @@ def assemble(
     judged = row_verdicts(rows, recipe.margin, quick=plan.quick, typed=plan.typed)
     compared = [pair for of, minus in recipe.pairs for pair in pairs(rows, of, minus)]
     findings = Findings(
-        recipe=recipe,
+        about=recipe,
         command=plan.command,
         table=recipe_table(rows, judged, recipe.margin),
         more={"paired": paired_table(compared)} if compared else {},

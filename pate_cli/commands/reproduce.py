@@ -9,8 +9,8 @@ from pate_cli.commands import all_recipes
 from pate_cli.commands.outcome import RecipeOutcome, key_of, save
 from pate_cli.commands.printing import add_output_options, print_json, publish
 from pate_cli.commands.recipe_run import reproduce
-from pate_cli.config import recipes
 from pate_cli.config.hydra_composition import own_configs
+from pate_cli.engine import recipes
 from pate_cli.errors import InputError
 from pate_cli.results.page import checked_directory
 from pate_cli.terminal import err, only_writer, out

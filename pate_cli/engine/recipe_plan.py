@@ -8,8 +8,8 @@ from typing import Any
 
 from pate_cli.config import Composer, RunConfig, parse
 from pate_cli.config.command_line import checked, choices, last_wins, without_place
-from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.datasets import known_files
+from pate_cli.engine.recipes import Recipe, RowSpec
 from pate_cli.engine.rows import Row, check_places
 from pate_cli.errors import ConfigError, InputError
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pate_cli import datasets, pipeline
 from pate_cli.config import Composer, DatasetConfig, RunConfig, parse
-from pate_cli.config.recipes import RowSpec
+from pate_cli.engine.recipes import RowSpec
 from pate_cli.engine.store import CacheKey, repeat_key
 from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InfeasibleError, InputError

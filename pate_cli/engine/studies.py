@@ -21,7 +21,7 @@ from typing import Any
 
 from pate_cli.checks import read
 from pate_cli.config.hydra_composition import packaged
-from pate_cli.config.recipes import STUDY, Recipe
+from pate_cli.engine.recipes import STUDY, Recipe
 from pate_cli.engine.sources import sources
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.results.page import Findings, Progress
@@ -83,7 +83,7 @@ def finisher(recipe: Recipe) -> Callable[..., Findings] | None:
     if not (recipe.directory / STUDY).is_file():
         return None
     module = load_study(recipe)
-    return functools.partial(module.finish, read(recipe.params, module.CHECKS))
+    return functools.partial(module.finish, read(recipe.params, module.CHECKS) | {"claims": recipe.claims})
 
 
 def run_study(
@@ -101,7 +101,7 @@ def run_study(
         result = module.run(checked, progress)
     table = result.table if isinstance(result.table, Table) else from_frame(result.table)
     return Findings(
-        recipe=recipe,
+        about=recipe,
         command=["pate", "reproduce", recipe.name, *given, *["--quick"] * quick],
         table=_unjudged(table) if quick else table,
         figures=dict(result.figures),

@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pate_cli.config.recipes import Recipe
 from pate_cli.errors import InputError, one_line
 from pate_cli.results.record_files import RECORD_NAME
 from pate_cli.results.tables import Column, Table
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PAGE",
+    "About",
     "Findings",
     "Progress",
     "StudyResult",
@@ -51,11 +51,22 @@ _HEADINGS = {
 _OURS = ("figure*.png", "figure*.svg", PAGE, *(f"{stem}.*" for stem in _HEADINGS))
 
 
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a result is of, in words."""
+
+    name: str
+    title: str
+    source: str  # paper, table or figure, page; of other results their sizes
+    shows: str  # one sentence
+    printed: dict[str, Any] = field(default_factory=dict)  # in the paper, but of no row
+
+
 @dataclass(frozen=True, eq=False)
 class Findings:
     """Tables, figures and verdicts."""
 
-    recipe: Recipe
+    about: About
     command: list[str]  # that makes it again
     table: Table
     more: dict[str, Table] = field(default_factory=dict)  # by the stem of their files
@@ -141,8 +152,8 @@ def write(directory: Path, findings: Findings) -> str:
         content |= {f"{stem}.png": png, f"{stem}.svg": svg}
     for stem, table in {"table": findings.table, **findings.more}.items():
         content |= {f"{stem}.csv": table.to_csv(), f"{stem}.md": table.to_markdown()}
-        label = f"tab:{findings.recipe.name}" + f"-{stem}" * (stem != "table")
-        content |= {f"{stem}.tex": table.to_latex(findings.recipe.title if stem == "table" else "", label)}
+        label = f"tab:{findings.about.name}" + f"-{stem}" * (stem != "table")
+        content |= {f"{stem}.tex": table.to_latex(findings.about.title if stem == "table" else "", label)}
     directory.mkdir(parents=True, exist_ok=True)
     for path in _earlier(directory):
         if path.name not in content:
@@ -171,7 +182,7 @@ def _drawn(findings: Findings, *, png: bool = True) -> dict[str, tuple[bytes, by
     """Figures by name: PNG, SVG, and width in CSS pixels."""
     from pate_cli.results.figures import render  # matplotlib: not for the check before the work
 
-    salt = findings.recipe.name
+    salt = findings.about.name
     return {name: render(draw, f"{salt}-{name}", png=png) for name, draw in findings.figures.items()}
 
 
@@ -179,7 +190,7 @@ def _page(findings: Findings, drawn: Mapping[str, tuple[bytes, bytes, float]]) -
     figures = [(name, base64.b64encode(svg).decode(), width) for name, (_, svg, width) in drawn.items()]
     counts = Counter(verdict.verdict for verdict in findings.rows)
     return _template().render(
-        title=findings.recipe.title, found=findings, figures=figures, counts=counts, headings=_HEADINGS
+        title=findings.about.title, found=findings, figures=figures, counts=counts, headings=_HEADINGS
     )
 
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from pate_cli.config.recipes import Recipe
 from pate_cli.errors import InputError
 from pate_cli.results.boards import BASELINES
 from pate_cli.results.means import MeasuredRow, flat, rows_of
 from pate_cli.results.overview import overview
-from pate_cli.results.page import Findings
+from pate_cli.results.page import About, Findings
 from pate_cli.results.paired import paired
 from pate_cli.results.record_files import find_records
 from pate_cli.results.settings import NAMES
@@ -60,7 +59,12 @@ def findings_of(
         more["paired"] = pairs
     figures, undrawn = _figures(rows)
     return Findings(
-        recipe=Recipe("page", title or about, f"{about}; random splits: {splits}", _shows(rows), "runs"),
+        about=About(
+            name="page",
+            title=title or about,
+            source=f"{about}; random splits: {splits}",
+            shows=_shows(rows),
+        ),
         command=list(command),
         table=table,
         more={name: each for name, each in more.items() if each.cells},

@@ -14,10 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-from pate_cli.config.recipes import LABELS
 from pate_cli.results.interval import LEVEL, Interval, simultaneous
 
-__all__ = ["FEWEST", "OWN", "VERDICTS", "Verdict", "VerdictWord"]
+__all__ = ["FEWEST", "LABELS", "OWN", "VERDICTS", "Verdict", "VerdictWord"]
 __all__ += ["above", "at_least", "close", "combined", "compare", "rule", "totals"]
 
 VerdictWord: TypeAlias = Literal[
@@ -33,6 +32,9 @@ VerdictWord: TypeAlias = Literal[
     "error in the paper",
     "no verdict",
 ]
+
+LABELS: tuple[VerdictWord, ...] = ("bound holds, not attained", "own question", "error in the paper")
+"""Words that a recipe gives to claims: where ours differs, the second whatever comes out."""
 
 VERDICTS: tuple[str, ...] = get_args(VerdictWord)
 FEWEST = 10  # repeats that a verdict needs: with fewer accuracies Student's t is not near its level

@@ -7,7 +7,7 @@ import pytest
 from processes import REPO, finish, start, until
 
 from pate_cli.commands import reproduce
-from pate_cli.config import recipes
+from pate_cli.engine import recipes
 
 SLOW = """\
 title: A recipe with some work in it

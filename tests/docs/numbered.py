@@ -19,7 +19,7 @@ from pathlib import Path
 import yaml
 from pate_cli.experiments.statements import STATEMENTS
 
-from pate_cli.config.recipes import find_recipe
+from pate_cli.engine.recipes import find_recipe
 from pate_cli.results.verdicts import OWN, Verdict, totals
 
 REPO = Path(__file__).resolve().parents[2]

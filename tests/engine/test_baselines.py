@@ -9,10 +9,10 @@ import pytest
 
 from pate_cli import cli, datasets, pipeline
 from pate_cli.commands.methods import methods, plan_frontier
-from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.engine import baselines, schedule
 from pate_cli.engine.loaded import LoadedCode
 from pate_cli.engine.recipe_plan import make_plan
+from pate_cli.engine.recipes import Recipe, RowSpec
 from pate_cli.pipeline import Streams
 
 SMALL = ("dataset.n_records=1000", "split.public=40", "teacher.size=20")
@@ -105,7 +105,7 @@ def test_a_learner_that_comes_first_leaves_the_teachers_to_the_others(tmp_path, 
     common = (*SMALL, "eps=4", "compute.workers=1")
     rows = [RowSpec(name, overrides=(*common, f"mechanism={name}")) for name in ("noisy_gd", "gaussian")]
     for those in (rows, rows[:1]):  # alone it needs none
-        plan = make_plan(Recipe("small", "", "", "", "runs", tuple(those), repeats=2), [], quick=False)
+        plan = make_plan(Recipe(name="small", title="", source="", shows="", kind="runs", rows=tuple(those), repeats=2), [], quick=False)
         found = units_of(plan, tmp_path / f"{len(those)}")
         assert {name: len(units) for name, units in found.items()} == {row.name: 2 for row in those}
         assert trained == [0, 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pate_cli.checks import read
-from pate_cli.config.recipes import find_recipe
+from pate_cli.engine.recipes import find_recipe
 from pate_cli.engine.studies import load_study
 
 

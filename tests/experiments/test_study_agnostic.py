@@ -11,7 +11,7 @@ from pate_cli.experiments.common import agnostic_methods as methods
 from pate_cli.experiments.common.agnostic_instances import HYPOTHESES, WORST, Instance, Sigmoid
 from pate_cli.experiments.common.agnostic_methods import Sizes
 
-from pate_cli.config.recipes import find_recipe
+from pate_cli.engine.recipes import find_recipe
 from pate_cli.engine.studies import load_study
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES

@@ -15,7 +15,7 @@ from scipy.special import expit
 from scipy.stats import binom, norm
 
 from pate_cli.cli import main
-from pate_cli.config.recipes import find_recipe
+from pate_cli.engine.recipes import find_recipe
 from pate_cli.engine.studies import load_study
 from pate_cli.errors import ConfigError
 from pate_cli.privacy import svt

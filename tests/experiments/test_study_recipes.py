@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pate_cli.checks import Listed, OneOf, Real, Whole, read
-from pate_cli.config.recipes import find_recipe, names
+from pate_cli.engine.recipes import find_recipe, names
 from pate_cli.engine.studies import load_study
 from pate_cli.errors import ConfigError
 

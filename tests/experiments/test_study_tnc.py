@@ -12,7 +12,7 @@ from pate_cli.experiments.common.tnc import Privacy, design
 from pate_cli.experiments.common.tools import fit_slope
 from scipy.integrate import quad
 
-from pate_cli.config.recipes import find_recipe
+from pate_cli.engine.recipes import find_recipe
 from pate_cli.engine.studies import load_study
 from pate_cli.errors import ConfigError
 from pate_cli.results.interval import Interval, mean_ci

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pate_cli.config.recipes import read_recipe
 from pate_cli.engine.recipe_plan import make_plan
+from pate_cli.engine.recipes import read_recipe
 
 SMALL = """\
 title: A small recipe

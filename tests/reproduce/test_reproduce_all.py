@@ -14,7 +14,7 @@ from pate_cli.commands import recipe_run
 from pate_cli.commands.claims_page import page_of
 from pate_cli.commands.outcome import FILE, RecipeOutcome, key_of, load, save
 from pate_cli.commands.reproduce import main
-from pate_cli.config import recipes
+from pate_cli.engine import recipes
 from pate_cli.errors import InputError
 from pate_cli.results.interval import Interval
 from pate_cli.results.verdicts import Verdict, close, totals

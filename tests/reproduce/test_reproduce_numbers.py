@@ -9,7 +9,7 @@ import pytest
 from scipy.special import stdtrit
 
 from pate_cli.commands.recipe_run import columns_of_recipe
-from pate_cli.config.recipes import find_recipe
+from pate_cli.engine.recipes import find_recipe
 from pate_cli.engine.store import RepeatRecord
 from pate_cli.engine.studies import load_study
 from pate_cli.errors import InputError

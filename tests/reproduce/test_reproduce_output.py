@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from pate_cli.commands.recipe_run import reproduce
-from pate_cli.config.recipes import read_recipe
+from pate_cli.engine.recipes import read_recipe
 from pate_cli.results.page import document, write
 from pate_cli.results.tables import Column, Table, from_frame, number
 

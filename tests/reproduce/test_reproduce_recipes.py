@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from pate_cli.commands.recipe_run import check_views
-from pate_cli.config import recipes
 from pate_cli.config.hydra_composition import packaged
+from pate_cli.engine import recipes
 from pate_cli.errors import InputError
 
 

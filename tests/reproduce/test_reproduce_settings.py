@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from pate_cli.commands.recipe_run import reproduce
-from pate_cli.config.recipes import find_recipe, read_recipe
+from pate_cli.engine.recipes import find_recipe, read_recipe
 from pate_cli.errors import InputError
 from pate_cli.results import read_repeats
 from pate_cli.results.means import rows_of

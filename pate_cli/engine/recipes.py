@@ -7,22 +7,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pate_cli.checks import OneOf, Real, Whole, known, take
 from pate_cli.config.hydra_composition import packaged
 from pate_cli.config.run_config import Made
 from pate_cli.errors import InputError
+from pate_cli.results.page import About
+from pate_cli.results.verdicts import LABELS
 
 __all__ = ["FILE", "STUDY", "Recipe", "RowSpec", "find_recipe", "names", "read_recipe"]
 
 FILE = "recipe.yaml"
-LABELS: tuple[Literal["bound holds, not attained", "own question", "error in the paper"], ...] = (
-    "bound holds, not attained",
-    "own question",
-    "error in the paper",
-)
-"""Words that a recipe gives to claims: where ours differs, the second whatever comes out."""
 STUDY = "study.py"
 _FIELD = re.compile(r"\{(\w+)\}")
 
@@ -39,14 +35,10 @@ class RowSpec:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Recipe:
+@dataclass(frozen=True, kw_only=True)
+class Recipe(About):
     """Content of a `recipe.yaml`."""
 
-    name: str
-    title: str
-    source: str  # paper, table or figure, page
-    shows: str  # one sentence
     kind: str  # runs, or study
     rows: tuple[RowSpec, ...] = ()
     quick: Any = None  # overrides of runs, or parameters of a study, that make the small version
@@ -59,7 +51,6 @@ class Recipe:
     printed_error: dict[str, Any] = field(default_factory=dict)  # what the printed half widths are
     params: dict[str, Any] = field(default_factory=dict)  # of the study, or of the `study.py` beside runs
     data: tuple[str, ...] = ()  # datasets that the study reads
-    printed: dict[str, Any] = field(default_factory=dict)  # in the paper, but of no row
     notes: tuple[str, ...] = ()
     directory: Path = Path()  # with `recipe.yaml`, and `study.py` where there is one
 
@@ -182,7 +173,9 @@ def read_recipe(directory: Path) -> Recipe:
         raise InputError(f"{path}: {error}") from error
     figures = tuple(keys.pop("figure"))
     keys["quick"] = keys["quick"] or ({} if keys["kind"] == "study" else [])
-    return Recipe(directory.resolve().name, rows=tuple(rows), figures=figures, directory=directory, **keys)
+    return Recipe(
+        name=directory.resolve().name, rows=tuple(rows), figures=figures, directory=directory, **keys
+    )
 
 
 def _with_error(printed: dict[str, Any], rule: Mapping[str, Any]) -> dict[str, Any]:
