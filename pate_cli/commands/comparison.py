@@ -15,18 +15,21 @@ from typing import Any
 import pandas as pd
 
 from pate_cli.commands.methods import DEFAULT_METHODS, budgets, methods, plan_frontier
-from pate_cli.commands.printing import add_output_options
+from pate_cli.commands.printing import add_output_options, publish
 from pate_cli.config.hydra_composition import own_configs
 from pate_cli.engine import schedule
 from pate_cli.engine.progress import reporting
 from pate_cli.engine.recipe_plan import Plan
 from pate_cli.engine.rows import Row
+from pate_cli.engine.sources import sources
 from pate_cli.engine.store import PLACE
-from pate_cli.results.boards import BASELINES
+from pate_cli.results.boards import ACCURACY, BASELINES, Metric
 from pate_cli.results.page import checked_directory
 from pate_cli.results.repeats import RepeatsFile, read_repeats
+from pate_cli.results.report import report
+from pate_cli.terminal import only_writer
 
-__all__ = ["add_options", "measured", "output_directory", "planner"]
+__all__ = ["add_options", "compare", "planner"]
 
 
 def add_options(parser: argparse.ArgumentParser, eps: str, output: str) -> None:
@@ -61,30 +64,59 @@ def planner(options: argparse.Namespace, *, limit: bool) -> Callable[[Sequence[s
     )
 
 
-def output_directory(
-    options: argparse.Namespace, command: str, names: Iterable[str], plans: Sequence[Plan], **more: Any
-) -> Path:
-    """Directory for the results, checked: `--output`, or one named by `names` and a hash of all rows."""
-    rows = [[(r.name, r.code, r.key.dataset or None) for r in p.rows] for p in plans]
-    code = hashlib.sha256(json.dumps([rows, more]).encode()).hexdigest()[:12]
+def compare(
+    command: str,
+    argv: Sequence[str],
+    options: argparse.Namespace,
+    plans: Mapping[str, Plan],
+    names: Iterable[str],
+    *,
+    absent: Sequence[tuple[str, str, str]] = (),
+    metric: Metric = ACCURACY,
+    asked: Mapping[str, Any],
+) -> int:
+    """Measure methods on data sets, by name, and publish the report; 1 if a row failed.
+
+    `names` are for the directory, and `asked` is what else tells it from others.
+    """
+    rows = [[(r.name, r.code, r.key.dataset or None) for r in plan.rows] for plan in plans.values()]
+    code = hashlib.sha256(json.dumps([rows, asked]).encode()).hexdigest()[:12]
     default = "-".join(re.sub(r"[^\w.+-]+", "_", name)[:40] for name in (*names, code))
-    return checked_directory(options.output, Path("outputs", command, default))
+    directory = checked_directory(options.output, Path("outputs", command, default))
+    several, (plan, *_) = len(plans) > 1 or command == "leaderboard", plans.values()
+    with only_writer(directory):
+        findings = report(
+            _measured(plans, options, directory),
+            ["pate", command, *argv],
+            sources()
+            | {key: text for name, of in plans.items() for key, text in of.data(name * several).items()},
+            name=command,
+            title="" if several else f"{next(iter(plans))}: accuracy against eps",
+            metric=metric,
+            learner="" if several else plan.rows[0].config.student.estimator.rpartition(".")[2],
+            releases=None if several else _releases(plan),
+            absent=absent,
+            commands={
+                f"{name}, {row.name}" if several else row.name: of.command_of(row)
+                for name, of in plans.items()
+                for row in of.rows
+                if row.name not in BASELINES
+            },
+        )
+        lines = [f"- {text}" for text in findings.statements]
+        remarks = [f"{name}: missing: {why}" for name, _, why in absent]
+        return publish(findings, directory, options, command, lines, remarks)
 
 
-def measured(
-    plans: Mapping[str, Plan], options: argparse.Namespace, directory: Path, title: str = ""
-) -> pd.DataFrame:
+def _measured(plans: Mapping[str, Plan], options: argparse.Namespace, directory: Path) -> pd.DataFrame:
     """Measure the rows of plans, by name of their dataset; finished repeats are shared with `pate run`."""
     work = (options.output or Path("outputs")) / PLACE
-    rows = {
-        dataset + row.name: _columns(row) | {"dataset": dataset}
-        for dataset, plan in plans.items()
-        for row in plan.rows
-    }
+    rows = {of + row.name: _columns(row) | {"dataset": of} for of, plan in plans.items() for row in plan.rows}
     table = RepeatsFile(directory, rows)
-    for dataset, plan in plans.items():
-        with reporting(title or dataset, f"repeats of {len(plan.ready)} rows") as advance:
-            seen = functools.partial(_write, table, dataset)
+    for of, plan in plans.items():
+        title = of if len(plans) > 1 else "frontier"
+        with reporting(title, f"repeats of {len(plan.ready)} rows") as advance:
+            seen = functools.partial(_write, table, of)
             schedule.run(plan, work, force=options.force, advance=advance, seen=seen)
     table.write()
     return read_repeats(table.path)
@@ -101,3 +133,17 @@ def _columns(row: Row) -> dict[str, Any]:
     return (
         {key: columns[key] for key in ("dataset", "method", *public)} if row.method in BASELINES else columns
     )
+
+
+def _releases(plan: Plan) -> dict[tuple[str, float], list[str]]:
+    """Overrides of a release by method and eps, without those of experiments."""
+    left_out = ("eps=", "repeats=", "seed=", "name=", "tags=", "compute")
+    config, prepared = plan.rows[0].config, next((row.checked for row in plan.rows if row.checked), None)
+    public = []
+    if prepared and prepared.dataset.public is None and not config.split.public_from_private:
+        own = "public" in config.dataset.options  # a file of the user's
+        public = ["dataset.public=FILE" if own else "split.public_from_private=true"]
+    return {
+        (row.method, row.config.eps): [t for t in row.spec.overrides if not t.startswith(left_out)] + public
+        for row in plan.rows
+    }

@@ -6,12 +6,8 @@ import argparse
 import shlex
 from pathlib import Path
 
-from pate_cli.commands.comparison import add_options, measured, output_directory, planner
-from pate_cli.commands.comparison_report import frontier
-from pate_cli.commands.methods import budgets
-from pate_cli.commands.printing import publish
+from pate_cli.commands.comparison import add_options, compare, planner
 from pate_cli.results.boards import LIMIT
-from pate_cli.terminal import err, only_writer
 
 __all__ = ["main"]
 
@@ -22,19 +18,9 @@ def main(argv: list[str]) -> int:
     plan = planner(options, limit=options.limit)(options.overrides)
     of = plan.rows[0].config.dataset
     path, target = of.options.get("path"), of.options.get("target")
-    names = [Path(path).name.partition(".")[0], target] if isinstance(path, str) else [of.name]
-    directory = output_directory(options, "frontier", filter(None, names), [plan], limit=options.limit)
     name = Path(path).name if isinstance(path, str) else of.name
-    with only_writer(directory):
-        repeats = measured({name: plan}, options, directory, "frontier")
-        findings = frontier(repeats, plan, ["pate", "frontier", *argv])
-        code = publish(
-            findings, directory, options, "frontier", [f"- {text}" for text in findings.statements]
-        )
-    if len(budgets(options.eps)) > 1:
-        hint = f"draw it: pate plot {shlex.quote(str(directory))}"
-        err().print(hint, style="dim", markup=False, soft_wrap=True)
-    return code
+    names = filter(None, [name.partition(".")[0], target if isinstance(path, str) else None])
+    return compare("frontier", argv, options, {name: plan}, names, asked={"limit": options.limit})
 
 
 def _parser() -> argparse.ArgumentParser:

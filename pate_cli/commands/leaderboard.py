@@ -6,13 +6,10 @@ import argparse
 import shlex
 
 from pate_cli.commands.chosen_tables import DEFAULT_TABLES, tables
-from pate_cli.commands.comparison import add_options, measured, output_directory, planner
-from pate_cli.commands.comparison_report import leaderboard
-from pate_cli.commands.printing import publish
+from pate_cli.commands.comparison import add_options, compare, planner
 from pate_cli.config.command_line import refuse_unused
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.results.boards import METRICS
-from pate_cli.terminal import only_writer
 
 __all__ = ["main"]
 
@@ -35,17 +32,12 @@ def main(argv: list[str]) -> int:
             plans.append(plan_table([*options.overrides, *spec.overrides]))
         except InputError as error:
             raise InputError(f"table {spec.name}: {error}") from error
-    names = [spec.name for spec in present] if len(present) < 4 else [f"{len(present)}_tables"]
-    every = [spec.name for spec in specs]
-    directory = output_directory(options, "leaderboard", names, plans, tables=every, metric=options.metric)
-    by_name = {spec.name: plan for spec, plan in zip(present, plans, strict=True)}
-    absent = [(spec.name, spec.missing) for spec in missing]
-    remarks, command = [f"{name}: missing: {why}" for name, why in absent], ["pate", "leaderboard", *argv]
-    with only_writer(directory):
-        repeats = measured(by_name, options, directory)
-        findings = leaderboard(repeats, METRICS[options.metric], by_name, absent, command)
-        lines = [f"- {line}" for line in findings.statements]
-        return publish(findings, directory, options, "leaderboard", lines, remarks)
+    by_name = dict(zip([spec.name for spec in present], plans, strict=True))
+    names = list(by_name) if len(plans) < 4 else [f"{len(plans)}_tables"]
+    absent = [(spec.name, "missing", spec.missing) for spec in missing]
+    asked = {"tables": [spec.name for spec in specs], "metric": options.metric}
+    metric = METRICS[options.metric]
+    return compare("leaderboard", argv, options, by_name, names, absent=absent, metric=metric, asked=asked)
 
 
 def _parser() -> argparse.ArgumentParser:

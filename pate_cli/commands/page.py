@@ -26,13 +26,13 @@ def main(argv: list[str]) -> int:
 
     from pate_cli.results.listing import find
     from pate_cli.results.page import document
-    from pate_cli.results.result_page import findings_of, sources_of
+    from pate_cli.results.report import report, sources_of
 
     places = [find(text) for text in options.paths]
     repeats = collect(list(map(str, places)))
     if not (repeats["status"] == "ok").any():
         raise DataError(f"{', '.join(map(str, places))}: no repeat is done, so there is nothing to show")
-    found = findings_of(repeats, ["pate", "page", *argv], sources_of(places, repeats), options.title or "")
+    found = report(repeats, ["pate", "page", *argv], sources_of(places, repeats), title=options.title or "")
     write_output(output, document(found))
     err().print(f"written to {output}", style="dim", markup=False, soft_wrap=True)
     return 0

@@ -33,7 +33,7 @@ from pate_cli.results.page import Findings
 from pate_cli.results.recipe_figures import check_figure, run_figures
 from pate_cli.results.recipe_tables import KEYS, PRINTED, paired_table, pairs, recipe_table
 from pate_cli.results.repeats import RepeatsFile, read_repeats
-from pate_cli.results.result_page import PRIVATE, shared_settings
+from pate_cli.results.report import PRIVATE, shared_settings
 
 __all__ = ["assemble", "check_views", "columns_of_recipe", "labelled", "reproduce"]
 

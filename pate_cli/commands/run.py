@@ -125,7 +125,7 @@ def _write_page(target: Path, command: Sequence[str], *, say: bool) -> None:
     """Write the page of a sweep, if a repeat is done, and name it; or say why it cannot be written."""
     from pate_cli.results.page import PAGE, document, write_page
     from pate_cli.results.repeats import find_repeats
-    from pate_cli.results.result_page import findings_of, sources_of
+    from pate_cli.results.report import report, sources_of
 
     place = target.relative_to(Path.cwd()) if target.is_relative_to(Path.cwd()) else target
     repeats, _ = find_repeats([place], constant=True)
@@ -133,7 +133,7 @@ def _write_page(target: Path, command: Sequence[str], *, say: bool) -> None:
         (target / PAGE).unlink(missing_ok=True)
         return
     if missing := write_page(
-        target, lambda: document(findings_of(repeats, command, sources_of([place], repeats)))
+        target, lambda: document(report(repeats, command, sources_of([place], repeats)))
     ):
         grid.remark(missing)
     elif say:

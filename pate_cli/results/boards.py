@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import pandas as pd
-
 from pate_cli.results.interval import Interval
-from pate_cli.results.means import MeasuredRow, paired_difference, rows_of
+from pate_cli.results.means import MeasuredRow, paired_difference
 from pate_cli.results.ranking import Ranking, ranking
+from pate_cli.results.settings import NAMES, differing
 from pate_cli.results.tables import ABSENT
 
 __all__ = [
@@ -129,8 +128,15 @@ class Board:
 
     @property
     def budgets(self) -> list[float]:
-        """Values of eps, ascending."""
-        return sorted({row["eps"] for row in self.rows})
+        """Finite values of eps, ascending."""
+        return sorted({eps for row in self.rows if (eps := row["eps"]) is not None and math.isfinite(eps)})
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether every method has one row at every budget, and no other."""
+        cells = [(row["method"], row["eps"]) for row in self.rows]
+        every = {(name, eps) for name in self.methods for eps in self.budgets}
+        return bool(cells) and len(cells) == len(every) and {*cells} == every
 
     def row(self, name: str, eps: float) -> MeasuredRow:
         """The row of a method at a budget, or of a baseline."""
@@ -146,6 +152,8 @@ class Board:
 
     def lead(self, of: str, minus: str, eps: float) -> Interval | None:
         """By how much one row is better than another at the same splits, in the metric's unit."""
+        if {of, minus} & (BASELINES.keys() - self.baselines.keys()):  # not measured, as of a sweep
+            return None
         gap = paired_difference(self.row(of, eps), self.row(minus, eps), self.metric.name)
         return gap and gap.times(self.metric.sign * self.metric.scale)
 
@@ -154,12 +162,25 @@ class Board:
         return self.lead(LIMIT, name, eps) if LIMIT in self.baselines else None
 
 
-def boards_of(repeats: pd.DataFrame, metric: Metric = ACCURACY, learner: str = "") -> list[Board]:
-    """Boards of a table of repeats, one a dataset."""
-    rows: dict[str, list[MeasuredRow]] = {}
-    for row in rows_of(repeats):
-        rows.setdefault(row["dataset"], []).append(row)
-    return [Board(name, every, metric, learner) for name, every in rows.items()]
+def boards_of(rows: Sequence[MeasuredRow], metric: Metric = ACCURACY, learner: str = "") -> list[Board]:
+    """Boards of rows, one a dataset; methods with several rows at an eps are named with their settings."""
+    boards: dict[str, list[MeasuredRow]] = {}
+    for row in _distinct(rows):
+        boards.setdefault(row["dataset"], []).append(row)
+    return [Board(name, every, metric, learner) for name, every in boards.items()]
+
+
+def _distinct(rows: Sequence[MeasuredRow]) -> list[MeasuredRow]:
+    keys = [(row["dataset"], row["method"], row["eps"]) for row in rows]
+    if len(set(keys)) == len(keys):
+        return list(rows)
+    names = dict.fromkeys(name for row in rows for name in row.left if name not in NAMES)
+    apart = differing([row.columns for row in rows], names)
+    named = []
+    for row in rows:
+        own = [f"{name.rpartition('.')[2]}={row[name]}" for name in apart if row[name] is not None]
+        named.append(replace(row, columns={**row.columns, "method": ", ".join([row["method"], *own])}))
+    return named
 
 
 class Standing(NamedTuple):

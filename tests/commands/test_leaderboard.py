@@ -47,9 +47,8 @@ def test_a_page_that_another_metric_and_the_frontier_share(outside, capsys, monk
 
     # by hand from the rows: who is best, how far off, and the ranks
     rows = records(there / "rows.csv")
-    at = {(row["table"], row["method"]): row for row in rows}
+    at = {(row["dataset"], row["mechanism"]): row for row in rows}
     limit = {table: at[table, "best model without privacy"] for table in ("own", "made")}
-    assert {row["guarantee"] for row in limit.values()} == {"not differentially private"}
     assert float(limit["own"]["accuracy"]) > 0.9
     for line in records(there / "table.csv"):
         value = {name: float(at[line["table"], name]["accuracy"]) for name in ("noisy_gd", "gaussian")}

@@ -105,7 +105,11 @@ def test_a_learner_that_comes_first_leaves_the_teachers_to_the_others(tmp_path, 
     common = (*SMALL, "eps=4", "compute.workers=1")
     rows = [RowSpec(name, overrides=(*common, f"mechanism={name}")) for name in ("noisy_gd", "gaussian")]
     for those in (rows, rows[:1]):  # alone it needs none
-        plan = make_plan(Recipe(name="small", title="", source="", shows="", kind="runs", rows=tuple(those), repeats=2), [], quick=False)
+        plan = make_plan(
+            Recipe(name="small", title="", source="", shows="", kind="runs", rows=tuple(those), repeats=2),
+            [],
+            quick=False,
+        )
         found = units_of(plan, tmp_path / f"{len(those)}")
         assert {name: len(units) for name, units in found.items()} == {row.name: 2 for row in those}
         assert trained == [0, 1]

@@ -120,7 +120,8 @@ def test_what_is_read_are_the_means_that_the_command_shows(place, command):
             place / PLACES[command] / ("rows.csv" if command == "leaderboard" else "table.csv")
         )
         rows = table[table["status"] == "ok"]
-        datasets = rows["table"] if "table" in rows else ["synthetic"] * len(rows)
+        rows = rows.rename(columns={"mechanism": "method"}) if "method" not in rows else rows
+        datasets = rows["dataset"] if command == "leaderboard" else ["synthetic"] * len(rows)
         for dataset, method, eps, accuracy in zip(
             datasets, rows["method"], rows["eps"], rows["accuracy"], strict=True
         ):
