@@ -1,4 +1,4 @@
-"""Kill a sweep, a frontier, a leaderboard, a recipe at random moments; again, it ends in the same files.
+"""Kill a sweep, a frontier, one of many tables, a recipe at random moments; again, it ends in the same files.
 
     python -m benchmarks.kills             # 20 kills of each: some minutes
     python -m benchmarks.kills --kills 3 sweep
@@ -41,8 +41,8 @@ rows:
 COMMANDS = {
     "sweep": ["run", "-m", *SMALL, "mechanism=gaussian,svt", "eps=2,4", "repeats=12"],
     "frontier": ["frontier", *SMALL, "--eps", "1,4", "--methods", "gaussian,svt", "--repeats", "12"],
-    "leaderboard": [
-        *("leaderboard", *SMALL[2:], "--tables", "synthetic:n_records=4000,digits", "--eps", "4"),
+    "tables": [
+        *("frontier", *SMALL[2:], "--tables", "synthetic:n_records=4000,digits", "--eps", "4"),
         *("--methods", "gaussian,noisy_gd", "--repeats", "6"),
     ],
     "reproduce": ["reproduce", "./small"],
@@ -97,7 +97,7 @@ def units(place: Path) -> dict[Path, tuple[int, bytes]]:
 
 def tables(place: Path) -> dict[str, str]:
     """Tables of the last command that came to its end, without wall times."""
-    kinds = ("2*/*", "frontier/*", "leaderboard/*", "reproduce/*")
+    kinds = ("2*/*", "frontier/*", "reproduce/*")
     newest = max(
         (path for kind in kinds for path in place.glob(f"outputs/{kind}")),
         key=lambda path: path.stat().st_mtime_ns,

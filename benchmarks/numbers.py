@@ -87,7 +87,6 @@ def runs() -> dict[str, list[str]]:
     found["sweep"] = ["run", "-m", *SMALL, "mechanism=gaussian,svt,best", "eps=1,2", "teacher.size=20"]
     release = ["release=true", "split.public_from_private=true", "dataset=mushroom"]
     found["release"] = ["run", *release, "mechanism=gaussian", "eps=1.0"]
-    found["plan theory"] = ["plan", "--theory", "dataset=mushroom", "mechanism=svt", "eps=1.0"]
     common = ["dataset.n_records=6000", "split.private=5000", "split.public=100"]
     found["frontier"] = ["frontier", *common, "--eps", "1,4", "--repeats", "2"]
     for name in sorted(path.parent.name for path in HERE.parent.glob("experiments/*/recipe.yaml")):

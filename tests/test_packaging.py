@@ -120,7 +120,7 @@ def test_wheel_runs_from_an_empty_folder(home, tmp_path):
     assert result["status"] == "ok"
     assert result["accuracy"]["mean"] > 0.9
     assert "Chernoff" in call(pate, "reproduce", "figure1", "--quick", cwd=tmp_path).stdout
-    assert "LZCW21 Theorem 28" in call(pate, "plan", "--theory", cwd=tmp_path).stdout
+    assert "LZCW21 Theorem 28" in call(pate, "reproduce", "statements", "--json", cwd=tmp_path).stdout
 
 
 def normal(name: str) -> str:

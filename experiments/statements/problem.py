@@ -31,13 +31,13 @@ class TheoryProblem:
         If a number is not accepted.
     """
 
-    n: float = _number(Real(2, closed_below=True), "private records; default those of the run")
-    m: float = _number(Real(2, closed_below=True), "public points or queries; default those of the run")
-    eps: float = _number(Real(0), "budget; default that of the run")
-    delta: float = _number(_FRACTION, "default that of the run")
+    n: float = _number(Real(2, closed_below=True), "private records")
+    m: float = _number(Real(2, closed_below=True), "public points or queries")
+    eps: float = _number(Real(0), "budget")
+    delta: float = _number(_FRACTION, "its probability of failure")
     d: float = _number(
         Real(1, closed_below=True),
-        "VC dimension; default columns + 1, of half-spaces on the data as loaded",
+        "VC dimension; columns + 1, of half-spaces",
     )
     alpha: float = _number(_FRACTION, "error aimed at", default=0.05)
     beta: float = _number(_FRACTION, "probability of failure", default=0.05)
@@ -51,11 +51,7 @@ class TheoryProblem:
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            take(f"--{one.name}", getattr(self, one.name), one.metadata["check"])
-
-
-PARAMETERS: dict[str, str] = {one.name: one.metadata["meaning"] for one in fields(TheoryProblem)}
-"""Name of each number and its meaning, in a few words."""
+            take(f"params.{one.name}", getattr(self, one.name), one.metadata["check"])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Data sets of a leaderboard, from `--tables` and `--table`."""
+"""Data sets of a frontier, from `--tables` and `--table`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from pate_cli.datasets import PACKED, find, kind_of
 from pate_cli.engine.recipe_plan import missing_data
 from pate_cli.errors import ConfigError, InputError
 
-__all__ = ["DEFAULT_TABLES", "tables"]
+__all__ = ["tables"]
 
-DEFAULT_TABLES = "mushroom,a9a,adult,digits,synthetic"
 _TARGET = "target"  # the column of the class, unless `:target=` names another
 _PLAIN = re.compile(r"[\w./+-]+")  # values that Hydra reads unquoted
 _OWN = ("csv", "jsonl", "libsvm", "npz", "parquet")

@@ -11,7 +11,7 @@ from pate_cli.commands.outcome import RecipeOutcome
 from pate_cli.engine.sources import sources
 from pate_cli.results.page import About, Findings
 from pate_cli.results.tables import ABSENT, Column, Table, number
-from pate_cli.results.verdicts import Verdict, VerdictWord, totals
+from pate_cli.results.verdicts import Verdict, totals
 
 __all__ = ["NAME", "NOT_RUN", "page_of"]
 
@@ -56,7 +56,7 @@ def page_of(found: Mapping[str, Mapping[str, RecipeOutcome]], *, quick: bool, co
             "level": verdict.gap and verdict.gap.level,
             "n": verdict.gap and verdict.gap.n,
             "margin": verdict.margin,
-            "verdict": verdict.verdict,
+            "verdict": verdict.word,
             "seeds": "; ".join(words) if several else None,
             "reason": verdict.reason,
             "command": shlex.join(next(iter(by_seed.values())).command),
@@ -91,14 +91,14 @@ def _cell(record: Mapping[str, Any], name: str) -> str:
     return number(value, "g") if name == "margin" else str(value)
 
 
-def _across(by_seed: Mapping[str, RecipeOutcome]) -> list[tuple[Verdict, list[VerdictWord]]]:
+def _across(by_seed: Mapping[str, RecipeOutcome]) -> list[tuple[Verdict, list[str]]]:
     """Verdicts of all seeds together, see `Verdict.pooled`; and the word of each."""
     each = [{verdict.name: verdict for verdict in outcome.verdicts} for outcome in by_seed.values()]
     together = []
     for name in dict.fromkeys(name for verdicts in each for name in verdicts):
-        words: list[VerdictWord] = [v[name].verdict if name in v else "missing" for v in each]
         absent = Verdict(name, "missing", "no such row with this seed")
-        together.append((Verdict.pooled([v.get(name, absent) for v in each]), words))
+        those = [verdicts.get(name, absent) for verdicts in each]
+        together.append((Verdict.pooled(those), [verdict.word for verdict in those]))
     return together
 
 

@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate list",
-        description="List runs, sweeps, frontiers, leaderboards, recipes and releases, newest first: what "
+        description="List runs, sweeps, frontiers, recipes and releases, newest first: what "
         "they are of, how far they came, their mean accuracy (of several rows, the least and the largest).",
         epilog="Example: pate list --tag trial. Name a run by name=..., and tag it by tags=[a,b].",
     )

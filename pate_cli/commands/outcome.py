@@ -1,12 +1,15 @@
-"""Verdicts of a recipe, stored beside its tables with a hash of everything they depend on.
+"""Verdicts of a recipe, a table beside its repeats, with a hash of everything they depend on.
 
 `pate reproduce all` reads them: a recipe that is done is not done again, and one page shows all verdicts.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,10 +26,10 @@ from pate_cli.terminal import write_file
 
 __all__ = ["FILE", "RecipeOutcome", "key_of", "load", "save"]
 
-FILE = "claims.json"
+FILE = "verdicts.csv"
 """Name of the file, among those of a recipe."""
 
-_SCHEMA = 1
+_SCHEMA = 2
 
 
 @dataclass(frozen=True)
@@ -61,19 +64,28 @@ def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
 
 
 def save(directory: Path, outcome: RecipeOutcome, key: str) -> None:
-    """Write an outcome beside the tables of its recipe, whole or not at all."""
-    content = plain({"schema": _SCHEMA, "key": key, "outcome": asdict(outcome)})
+    """Write an outcome beside the repeats of its recipe, whole or not at all: a line a verdict."""
+    of = {"key": key, "recipe": outcome.recipe, "status": outcome.status, "message": outcome.message}
+    of |= {"command": shlex.join(outcome.command), "verdicts": str(len(outcome.verdicts))}
+    lines = [of | verdict.record for verdict in outcome.verdicts] or [of]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
     directory.mkdir(parents=True, exist_ok=True)
-    write_file(directory / FILE, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    write_file(directory / FILE, text.getvalue())
 
 
 def load(directory: Path, key: str) -> RecipeOutcome | None:
     """Read an outcome back; None if there is none, it is damaged, or its key is another."""
     try:
-        content = json.loads((directory / FILE).read_bytes())
-        if content["key"] != key:
+        first, *more = lines = list(csv.DictReader(io.StringIO((directory / FILE).read_text("utf-8"))))
+        if any(line["key"] != key for line in lines):
             return None
-        verdicts = [Verdict.read(verdict) for verdict in content["outcome"]["verdicts"]]
-        return RecipeOutcome(**content["outcome"] | {"verdicts": verdicts})
+        verdicts = [Verdict.read(line) for line in lines] if more or first.get("claim") else []
+        if len(verdicts) != int(first["verdicts"]):
+            return None
+        command = shlex.split(first["command"])
+        return RecipeOutcome(first["recipe"], first["status"], first["message"], command, verdicts)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -53,7 +53,6 @@ noise, thresholds and how many teachers they need. Takes the arguments of
   pate plan dataset=mushroom mechanism=gaussian eps=0.5 teacher.size=50
   pate plan -m mechanism=svt eps=0.5,1,2 mechanism.cutoff=1,10
   pate plan tune student=logistic,tree eps=1   # with the arguments of pate tune
-  pate plan --theory dataset=mushroom eps=1   # the papers' theorems on it
 
 With -m one table has a line for each point: noise as a share of the votes, how
 many queries are answered, the fewest teachers, feasible or what would do.
@@ -68,10 +67,6 @@ work is shown as infeasible. Exit code 2 where the run would be refused.
 
 def main(argv: list[str]) -> int:
     """Run `pate plan`: refuses what `pate run` refuses, and shows infeasible points of a sweep."""
-    if "--theory" in argv:
-        from pate_cli.commands import plan_theory
-
-        return plan_theory.main(argv)
     if not {"-h", "--help"}.isdisjoint(argv):
         grid.line(_USAGE.rstrip())
         return 0

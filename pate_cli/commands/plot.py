@@ -1,4 +1,4 @@
-"""`pate plot`: draw runs, a frontier or a leaderboard for a paper."""
+"""`pate plot`: draw runs or a frontier for a paper."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
     from pate_cli.results.listing import find
 
     paths = list(map(find, options.paths)) or [_newest(Path("outputs"))]
-    repeats = collect(list(map(str, paths)), "no runs, frontier or leaderboard found")
+    repeats = collect(list(map(str, paths)), "no runs or frontier found")
 
     from pate_cli.results.figures import image
     from pate_cli.results.lines import check_columns, draw, notes, points
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         "paths",
         nargs="*",
         metavar="DIR",
-        help="of a sweep, runs, a frontier or a leaderboard, or a name or an id of pate list; default: the "
+        help="of a sweep, runs or a frontier, or a name or an id of pate list; default: the "
         "newest below outputs",
     )
     ends = f"{', '.join(_ENDINGS)}; default: {_DEFAULT}, if it is not there"
@@ -82,13 +82,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _newest(outputs: Path) -> Path:
-    """Directory of the newest sweep, frontier or leaderboard; a single run has no line to draw."""
+    """Directory of the newest sweep or frontier; a single run has no line to draw."""
     patterns = ("*/*/repeats.csv", "*/*/*/result.json")
     files = [file for pattern in patterns for file in outputs.glob(pattern)]
     files = [
         file for file in files if not (file.parent / "result.json").exists() or file.name != "repeats.csv"
     ]
     if not files:
-        raise DataError(f"{outputs}: no sweep, frontier or leaderboard in it; name a directory")
+        raise DataError(f"{outputs}: no sweep or frontier in it; name a directory")
     newest = max(files, key=lambda file: file.stat().st_mtime)
     return newest.parents[1] if newest.name == "result.json" else newest.parent

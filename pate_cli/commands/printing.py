@@ -80,15 +80,17 @@ def publish(
     if options.json:
         tables = {"table": findings.table, **findings.more}
         shown = {name: table.records for name, table in tables.items()}
-        verdicts = [asdict(verdict) for verdict in (*findings.rows, *findings.claims)]
+        verdicts = [
+            asdict(verdict) | {"verdict": verdict.word} for verdict in (*findings.rows, *findings.claims)
+        ]
         shown |= {"verdicts": verdicts} if verdicts else {}
         print_json(command, shown, [*filter(None, [findings.table.note]), *lines])
     else:
         findings.table.show(quiet=options.quiet)
-        counts = Counter(verdict.verdict for verdict in findings.rows)
+        counts = Counter(verdict.word for verdict in findings.rows)
         rows = ["rows: " + ", ".join(f"{count} {word}" for word, count in counts.items())] if counts else []
         claims = [
-            f"{verdict.verdict}: {verdict.name}" + f": {verdict.reason}" * (verdict.verdict == OWN)
+            f"{verdict.word}: {verdict.name}" + f": {verdict.reason}" * (verdict.verdict == OWN)
             for verdict in findings.claims
         ]
         for line in (*rows, *claims, *(() if options.quiet else lines)):

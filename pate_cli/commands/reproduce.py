@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         "intervals, paired differences and a verdict a row. Work done is kept: started again, it goes on.",
         epilog="Examples: pate reproduce table4 'dataset=[mushroom,a9a]'; pate reproduce table4 repeats=5; "
         "pate reproduce all: every recipe, and one page with each claim; pate reproduce --list. "
-        "Files: table.csv, .md, .tex, figure.png, .svg, report.html.",
+        "Files: table.csv, verdicts.csv, figure.png, .svg, report.html.",
     )
     parser.add_argument(
         "name", nargs="?", help="a recipe (see --list), a directory with a recipe.yaml, or all"

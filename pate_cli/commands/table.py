@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate table",
-        description="Collect runs, sweeps, frontiers, leaderboards and recipes into one table: dataset, "
+        description="Collect runs, sweeps, frontiers and recipes into one table: dataset, "
         "mechanism, teachers, labels given of those asked for, eps, eps used (eps_ex_post), accuracy and its "
         "95% confidence interval (Student's t), accuracy of the same student on exact votes, and every "
         "setting in which the runs differ.",

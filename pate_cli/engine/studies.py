@@ -26,7 +26,7 @@ from pate_cli.engine.sources import sources
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.results.page import Findings, Progress
 from pate_cli.results.tables import Table, from_frame
-from pate_cli.results.verdicts import VERDICTS
+from pate_cli.results.verdicts import SHOWN, VERDICTS
 
 __all__ = ["finisher", "load_study", "parameters", "run_study", "study_code"]
 
@@ -103,7 +103,7 @@ def run_study(
     return Findings(
         about=recipe,
         command=["pate", "reproduce", recipe.name, *given, *["--quick"] * quick],
-        table=_unjudged(table) if quick else table,
+        table=_in_words(table, quick=quick),
         figures=dict(result.figures),
         claims=[verdict.unjudged("quick run") if quick else verdict for verdict in result.verdicts],
         notes=[*recipe.notes, *result.notes],
@@ -112,12 +112,13 @@ def run_study(
     )
 
 
-def _unjudged(table: Table) -> Table:
-    """Take back the verdicts in a table of a quick run."""
-    judged = set(VERDICTS) - {"missing"}
+def _in_words(table: Table, *, quick: bool) -> Table:
+    """Verdicts of a study's own table in the words shown; those of a quick run are taken back."""
 
     def cell(name: str, value: Any) -> Any:
-        return "no verdict" if name == "verdict" and value in judged else value
+        if name != "verdict" or value not in VERDICTS:
+            return value
+        return SHOWN["no verdict" if quick and value != "missing" else value]
 
     heads = [column.header for column in table.columns]
     cells = [list(map(cell, heads, row)) for row in table.cells]

@@ -1,4 +1,4 @@
-"""Rows of a frontier or a leaderboard by dataset, method and budget, and the metrics to compare them by."""
+"""Rows of a frontier by dataset, method and budget, and the metrics to compare them by."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ METRICS = {
         Metric("log_loss", "log loss", -1, 1.0, "nats", 4),
     )
 }
-"""Metrics of a leaderboard: each is in every finished repeat, so that a change of metric costs no run."""
+"""Metrics of a frontier: each is in every finished repeat, so that a change of metric costs no run."""
 
 ACCURACY = Metric("accuracy", "accuracy", 1, 1.0, "", 4)
 """Metric of a frontier, in shares."""

@@ -23,7 +23,7 @@ __all__ = ["CLAIMS_RULE", "check_claim", "claim_verdicts", "eps_ex_post_verdict"
 CLAIMS_RULE = (
     "A claim is looked at in every case it speaks of, by paired differences at a level corrected for the "
     "cases of all claims: a case holds if the whole interval lies above 0 (or minus the claim's margin), "
-    "does not hold if none of it does, and is undecided otherwise; cases without numbers count as missing."
+    "does not hold if none of it does, and cannot be told otherwise; cases without numbers are not run."
 )
 
 _EX_POST_TOLERANCE = 0.01
@@ -143,8 +143,8 @@ def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], together: int)
     sentences = {
         "reproduces": "holds",
         "differs (below)": "does not hold",
-        "undecided": "undecided",
-        "missing": "missing",
+        "undecided": "cannot be told",
+        "missing": "not run",
         "no verdict": f"fewer than {FEWEST} repeats",
     }
     parts = [

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "ResultEntry", "entries", "find", "listing"]
 
-KINDS = ("run", "release", "sweep", "frontier", "leaderboard", "recipe")
+KINDS = ("run", "release", "sweep", "frontier", "recipe")
 _HASH = re.compile(r"-([0-9a-f]{12})(?:-again)*$")
 _WORST = ("error", "killed", "interrupted", "running", "unfinished", "ok", "infeasible")
 _FEW = 2  # names that are listed; more are counted
@@ -173,12 +173,12 @@ def _sweep(place: Path, jobs: Sequence[ResultEntry]) -> ResultEntry:
 
 
 def _comparison(path: Path) -> ResultEntry:
-    """Entry of a frontier, a leaderboard or a recipe."""
+    """Entry of a frontier or a recipe."""
     repeats = read_repeats(path, constant=True)
     private = repeats[repeats["eps"] != math.inf]
     means = private.groupby(["row", "dataset", "method"])["accuracy"].mean().dropna()
     datasets = [str(name) for name in repeats["dataset"].unique()]
-    kind = "recipe" if "name" in repeats else "frontier" if len(datasets) == 1 else "leaderboard"
+    kind = "recipe" if "name" in repeats else "frontier"
     status = "ok" if (path.parent / "table.csv").is_file() else "unfinished"  # a page may be missing
     return ResultEntry(
         path.parent,

@@ -1,4 +1,4 @@
-"""Results of a recipe, a frontier or a leaderboard: their files (tables, figures, one page), and printing."""
+"""Results of a recipe or a frontier: their files (tables, figures, one page), and printing."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Findings:
     @property
     def reasons(self) -> Table:
         """The verdict on each row, or why it has no numbers."""
-        judged = [[verdict.name, verdict.verdict, verdict.reason] for verdict in self.rows]
+        judged = [[verdict.name, verdict.word, verdict.reason] for verdict in self.rows]
         columns = [
             Column("row", numeric=False),
             Column("verdict" if judged else "status", numeric=False, tags=True),
@@ -151,9 +151,7 @@ def write(directory: Path, findings: Findings) -> str:
         stem = "figure" if index == 0 else f"figure-{name}"
         content |= {f"{stem}.png": png, f"{stem}.svg": svg}
     for stem, table in {"table": findings.table, **findings.more}.items():
-        content |= {f"{stem}.csv": table.to_csv(), f"{stem}.md": table.to_markdown()}
-        label = f"tab:{findings.about.name}" + f"-{stem}" * (stem != "table")
-        content |= {f"{stem}.tex": table.to_latex(findings.about.title if stem == "table" else "", label)}
+        content[f"{stem}.csv"] = table.to_csv()
     directory.mkdir(parents=True, exist_ok=True)
     for path in _earlier(directory):
         if path.name not in content:
@@ -188,7 +186,7 @@ def _drawn(findings: Findings, *, png: bool = True) -> dict[str, tuple[bytes, by
 
 def _page(findings: Findings, drawn: Mapping[str, tuple[bytes, bytes, float]]) -> str:
     figures = [(name, base64.b64encode(svg).decode(), width) for name, (_, svg, width) in drawn.items()]
-    counts = Counter(verdict.verdict for verdict in findings.rows)
+    counts = Counter(verdict.word for verdict in findings.rows)
     return _template().render(
         title=findings.about.title, found=findings, figures=figures, counts=counts, headings=_HEADINGS
     )

@@ -151,7 +151,7 @@ def _compared(verdicts: dict[str, Verdict]) -> list[tuple[Column, Callable[[Meas
 
     def verdict(row: MeasuredRow) -> str:
         judged = verdicts.get(row["name"])
-        return "" if judged is None else row.status if row.status != "ok" else judged.verdict
+        return "" if judged is None else row.status if row.status != "ok" else judged.word
 
     return [
         (Column("ours", queries, detail=True), lambda row: _mean(row.over("answered"), ".1f")),
@@ -187,7 +187,7 @@ def _record(row: MeasuredRow, verdict: Verdict | None) -> dict[str, Any]:
         "eps_ex_post_at_printed_queries": row["eps_ex_post_at_printed_queries"],
         **flat({"difference": difference(row)}),
         "majority_rate": row["majority_rate"],
-        "verdict": verdict.verdict if verdict else None,
+        "verdict": verdict.word if verdict else None,
         "reason": verdict.reason if verdict else row.reason or None,
         "note": row["note"],
     }

@@ -125,7 +125,7 @@ def _text(value: Any) -> str:
 def read_repeats(
     paths: str | Path | Iterable[str | Path] = "outputs", *, constant: bool = False
 ) -> pd.DataFrame:
-    """Read the repeats of runs, sweeps, frontiers, leaderboards and recipes, also mixed.
+    """Read the repeats of runs, sweeps, frontiers and recipes, also mixed.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def started(record: RunRecord, path: Path) -> float:
 
 
 def _comparison(path: Path) -> list[_Row]:
-    """Rows of a sweep, a frontier, a leaderboard or a recipe, but for jobs with a record of their own."""
+    """Rows of a sweep, a frontier or a recipe, but for jobs with a record of their own."""
     rows: dict[tuple[Any, ...], _Row] = {}
     for line in _parsed(path):
         if line.get("job") and (path.parent / line["job"] / RECORD_NAME).is_file():

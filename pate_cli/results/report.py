@@ -1,7 +1,7 @@
 """The report of any table of repeats: what was asked, what came out, and what is private.
 
-A sweep, a frontier, a leaderboard and results put together by hand are one thing here: rows with a data set,
-a method and eps. One data set has its methods by eps; several have their winners and ranks.
+A sweep, a frontier and results put together by hand are one thing here: rows with a data set, a method and
+eps. One data set has its methods by eps; several have their winners and ranks.
 """
 
 from __future__ import annotations

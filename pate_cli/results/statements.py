@@ -1,4 +1,4 @@
-"""Statements of a frontier or a leaderboard, computed from its numbers whichever way they came out."""
+"""Statements of a frontier, computed from its numbers whichever way they came out."""
 
 from __future__ import annotations
 

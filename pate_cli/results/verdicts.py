@@ -2,7 +2,7 @@
 
 A verdict is given only if the *whole* interval supports it, at a level corrected for the number of rows
 judged together (Bonferroni, `interval.simultaneous`): all verdicts of a table are right with probability at
-least 95%, however many rows and repeats there are; what the repeats cannot tell is "undecided". A printed
+least 95%, however many rows and repeats there are; what the repeats cannot tell "cannot be told". A printed
 mean is a measurement: where its error is known, the interval of the difference has both.
 """
 
@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from pate_cli.results.interval import LEVEL, Interval, simultaneous
 
-__all__ = ["FEWEST", "LABELS", "OWN", "VERDICTS", "Verdict", "VerdictWord"]
-__all__ += ["above", "at_least", "close", "combined", "compare", "rule", "totals"]
+__all__ = ["FEWEST", "LABELS", "OWN", "SHOWN", "VERDICTS", "Verdict", "VerdictWord"]
+__all__ += ["above", "at_least", "close", "code_of", "combined", "compare", "rule", "totals"]
 
 VerdictWord: TypeAlias = Literal[
     "reproduces",
@@ -37,9 +37,34 @@ LABELS: tuple[VerdictWord, ...] = ("bound holds, not attained", "own question", 
 """Words that a recipe gives to claims: where ours differs, the second whatever comes out."""
 
 VERDICTS: tuple[str, ...] = get_args(VerdictWord)
+SHOWN: dict[str, str] = {
+    "reproduces": "agrees",
+    "differs": "differs",
+    "differs (above)": "higher than printed",
+    "differs (below)": "lower than printed",
+    "undecided": "cannot be told",
+    "missing": "not run",
+    "unusable": "not comparable",
+    "bound holds, not attained": "within the bound",
+    "own question": "our question",
+    "error in the paper": "the paper errs here",
+    "no verdict": "too few runs",
+}
+"""Words as they are shown, and written to files."""
+
+_GAP = ("mean", "half_width", "n", "level")
+_KEPT = ("margin", "test", "printed_error", "printed_repeats", "label", "most")
 FEWEST = 10  # repeats that a verdict needs: with fewer accuracies Student's t is not near its level
 OWN: VerdictWord = "own question"
 _MANY = 100
+
+
+def code_of(word: str) -> VerdictWord:
+    """The verdict that a word of a file stands for, shown or of earlier versions; ValueError for another."""
+    codes = {shown: code for code, shown in SHOWN.items()} | {code: code for code in VERDICTS}
+    if word not in codes:
+        raise ValueError(f"verdict {word!r} is none of {', '.join(SHOWN.values())}")
+    return codes[word]  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -62,18 +87,47 @@ class Verdict:
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict {self.verdict!r} is none of {', '.join(VERDICTS)}")
 
+    @property
+    def word(self) -> str:
+        """The verdict as it is shown: "lower than printed" is of a number, a claim "differs"."""
+        return SHOWN[self.verdict if self.test == "close" or "(" not in self.verdict else "differs"]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Line of `verdicts.csv`; see `read`."""
+        kept = {name: getattr(self, name) for name in _KEPT}
+        gap = vars(self.gap) if self.gap else dict.fromkeys(_GAP)
+        cases = [" ".join(map(repr, vars(case).values())) if case else "none" for case in self.cases]
+        named = {"claim": self.name, "verdict": self.word, **gap, **kept}
+        return named | {"cases": "; ".join(cases), "reason": self.reason}
+
     @classmethod
-    def read(cls, content: dict[str, Any]) -> Verdict:
-        """Read the fields of a verdict from JSON, in which an infinity is text."""
+    def read(cls, line: Mapping[str, str]) -> Verdict:
+        """Read a line of `verdicts.csv`, in words of today or of earlier versions."""
 
-        def interval(given: dict[str, Any] | None) -> Interval | None:
-            if given is None:
+        def interval(numbers: Sequence[str]) -> Interval | None:
+            if numbers[0] in ("", "none"):
                 return None
-            half = given["half_width"]
-            return Interval(**given | {"mean": float(given["mean"]), "half_width": half and float(half)})
+            mean, half, n, level = numbers
+            return Interval(float(mean), None if half in ("", "None") else float(half), int(n), float(level))
 
-        cases = tuple(map(interval, content.get("cases", ())))
-        return cls(**content | {"gap": interval(content["gap"]), "cases": cases})
+        cases = tuple(interval(case.split()) for case in line["cases"].split(";")) if line["cases"] else ()
+        word = code_of(line["verdict"])
+        if word == "differs" and (line["test"] == "above" or cases):  # of a claim only below is one
+            word = "differs (below)"
+        return cls(
+            line["claim"],
+            word,
+            line["reason"],
+            interval([line[name] for name in _GAP]),
+            float(line["margin"]) if line["margin"] else None,
+            line["test"],  # type: ignore[arg-type]
+            float(line["printed_error"]),
+            int(line["printed_repeats"]),
+            line["label"],
+            cases,
+            line["most"] == "True",
+        )
 
     @classmethod
     def pooled(cls, verdicts: Sequence[Verdict]) -> Verdict:
@@ -90,7 +144,7 @@ class Verdict:
             return first if len(words) == 1 else replace(first, verdict=none)
         pooled = replace(first, gap=Interval.pooled(gaps, gaps[0].level))
         reason = first.reason.partition(_NEEDS)[0]
-        for word in VERDICTS:
+        for word in SHOWN.values():
             reason = reason.removeprefix(f"{word}: ")
         if (both := pooled.interval) is not None:
             reason += f"; all {sum(gap.n for gap in gaps)} repeats: {both.text(4, sign=True)}"
@@ -103,7 +157,7 @@ class Verdict:
             gaps = [gap for gap in case if gap is not None]
             pooled.append(Interval.pooled(gaps, gaps[0].level) if len(gaps) == len(case) else None)
         words = ["missing" if gap is None else _over(gap, self.margin or 0.0) for gap in pooled]
-        told = ", ".join(f"{count} {word}" for word, count in Counter(words).items())
+        told = ", ".join(f"{count} {SHOWN[word]}" for word, count in Counter(words).items())
         made = replace(self, cases=tuple(pooled), verdict=combined(words, most=self.most))
         reason = f"cases of all seeds' repeats: {told}. With the first: {self.reason}"
         return replace(made, reason=reason).labelled(self.label)
@@ -134,8 +188,8 @@ class Verdict:
             return f"{_NEEDS}no number of repeats decides: the printed number is itself too uncertain"
         times = gap.standard_error**2 / room
         if times > _MANY:
-            return f"{_NEEDS}it takes more than {_MANY} times as many repeats"
-        return f"{_NEEDS}it takes about {math.ceil(times * gap.n):,} repeats, if the difference stays"
+            return f"{_NEEDS}more than {_MANY} times as many repeats would tell"
+        return f"{_NEEDS}about {math.ceil(times * gap.n):,} repeats would tell, if the difference stays"
 
     def labelled(self, label: str) -> Verdict:
         """The same under a word of `LABELS`, where it applies; the reason keeps what came out."""
@@ -146,7 +200,7 @@ class Verdict:
         }
         for word in LABELS:
             if word == label and accepted[word]:
-                return replace(self, verdict=word, label=label, reason=f"{self.verdict}: {self.reason}")
+                return replace(self, verdict=word, label=label, reason=f"{self.word}: {self.reason}")
         return replace(self, label=label)
 
     def unjudged(self, why: str) -> Verdict:
@@ -158,7 +212,7 @@ class Verdict:
         )
 
 
-_NEEDS = "; undecided: "
+_NEEDS = "; cannot be told: "
 
 
 def close(
@@ -183,7 +237,7 @@ def above(name: str, gap: Interval, reason: str, margin: float = 0.0, rows: int 
 
 def totals(verdicts: Sequence[Verdict]) -> str:
     """Count verdicts by their words: claims of the papers, and beside them questions of our own."""
-    counts = Counter(verdict.verdict for verdict in verdicts if verdict.label != OWN)
+    counts = Counter(verdict.word for verdict in verdicts if verdict.label != OWN)
     own = sum(verdict.label == OWN for verdict in verdicts)
     text = ", ".join(f"{count} {word}" for word, count in counts.most_common())
     asides = f" and {own} of our own, not counted" * (own > 0)
@@ -244,7 +298,8 @@ def rule(rows: int, margin: float) -> str:
     """Rule by which a table of `rows` rows is judged, in words."""
     level = math.floor(1e4 * simultaneous(rows)) / 100
     return (
-        f"A row reproduces if the whole interval of ours less the printed number, at {level:g}% (so that all "
-        f"{rows} hold together at {LEVEL:.0%}), lies within {margin:g} of 0; it differs if it lies wholly "
-        f"beyond that; else it is undecided. With fewer than {FEWEST} repeats there is no verdict."
+        f"A row agrees if the whole interval of ours less the printed number, at {level:g}% (so that all "
+        f"{rows} hold together at {LEVEL:.0%}), lies within {margin:g} of 0; it is higher or lower than "
+        f"printed if it lies wholly beyond that; else it cannot be told. Fewer than {FEWEST} repeats are too "
+        "few runs."
     )

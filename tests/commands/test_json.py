@@ -37,7 +37,7 @@ COMMANDS = [
     ["tune", *SMALL, "student=logistic,tree", "eps=4"],
     ["frontier", *SMALL, *TWO],
     [
-        "leaderboard",
+        "frontier",
         *SMALL[:2],
         *SMALL[3:],
         *TWO,

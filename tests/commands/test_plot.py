@@ -237,7 +237,7 @@ def test_the_newest_by_default_and_no_file_is_written_over_unnamed(place, capsys
     ("argv", "said"),
     [
         (["nowhere"], "nowhere: no such file or directory"),
-        (["empty"], "empty: no runs, frontier or leaderboard found"),
+        (["empty"], "empty: no runs or frontier found"),
         (["outputs", "--y", "speed"], "--y: 'speed': no such column of numbers; there are: n_teachers, "),
         (["outputs", "--by", "colour"], "--by: 'colour': no such column; there are: dataset, mechanism"),
         (["outputs/2026-01-01/sweep/0"], "--x eps: 0.5 alone; a line takes at least two"),

@@ -118,7 +118,6 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "plan": [
         ("--force", "pate plan takes overrides, -m and how to print"),
         ("--cfg job", "pate plan takes overrides, -m and how to print"),
-        ("--theory repeats=2", "repeats=2: not used by pate plan --theory"),
         (f"-m {SMALL} mechanism=svt eps=0.0001,0.0002", "mechanism=svt cannot answer with 48 teachers"),
         ("-m mechanism=svt eps=1,-1", "eps: got -1"),
         (f"{LIBSVM}no.libsvm", "no.libsvm: no such file"),
@@ -139,9 +138,6 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("--repeats 0", "--repeats: got 0; accepted: a whole number >= 1"),
         ("eps=1", "eps=1: here it is --eps"),
         ("teacher.size=0", "frontier, row 'student on exact votes': teacher.size: got 0"),
-        ("--output file", "--output file: is a file"),
-    ],
-    "leaderboard": [
         ("--tables mushrom", "--tables: got 'mushrom'; accepted: a9a, adult, digits,"),
         ("--tables own.csv:label", "--tables: got 'own.csv:label'; accepted: KEY=VALUE after each"),
         ("--tables own.csv", "table own: row 'student on exact votes': dataset.target: got 'target'"),
@@ -150,6 +146,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("--table a=dataset=synthetic,seed=3", "--table a: seed=3: is the same for all tables"),
         ("--tables synthetic dataset=digits", "dataset=digits: here it is --tables"),
         ("--tables synthetic --metric f1", "--metric: got 'f1'; accepted: accuracy, balanced_"),
+        ("--output file", "--output file: is a file"),
     ],
     "reproduce": [
         ("table4 release=true", "release=true: not here"),

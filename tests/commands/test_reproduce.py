@@ -68,7 +68,7 @@ def test_sizes_that_were_not_counted_are_missing(outside, monkeypatch, real_data
     (outside / "mushrooms").symlink_to(real_data / "mushrooms")
     assert reproduce.main(["table3"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    found = {"mushroom": "reproduces", "a9a": "missing", "real-sim": "missing"}
+    found = {"mushroom": "agrees", "a9a": "not run", "real-sim": "not run"}
     assert words(outside / "outputs/reproduce/table3", "verdict") == found
     assert words(outside / "outputs/reproduce/table3", "n_records") | {"mushroom": ""} == dict.fromkeys(
         found, ""
@@ -107,7 +107,7 @@ def test_recipes_run_quickly(name, outside, some_data, request, capsys):
     few = ["compute.workers=1"] * (name in RUNS) + ["dataset=[synthetic]"] * (name == "figure-voting-student")
     assert reproduce.main([name, "--quick", *few]) == 0
     written = files(outside / "outputs" / "reproduce" / f"{name}-quick")
-    assert {"table.csv", "table.md", "table.tex", "figure.png", "figure.svg", "report.html"} <= written.keys()
+    assert {"table.csv", "verdicts.csv", "figure.png", "figure.svg", "report.html"} <= written.keys()
     assert all(written.values())
     assert len(written["table.csv"].splitlines()) > 1
     said = capsys.readouterr()

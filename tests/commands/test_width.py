@@ -63,7 +63,7 @@ READ = [["table", "outputs", "--paired", "gaussian"], ["compare", "outputs/s/0",
     ("commands", "numbers"),
     [
         ([["frontier", *OWN, *SMALL, *METHODS, "--eps", "0.5,1,2,4"]], (2 + 4) * 4),
-        ([["leaderboard", "--tables", f"{NAME}.csv:target=label", *SMALL, *METHODS, "--eps", "1"]], 3),
+        ([["frontier", "--tables", f"{NAME}.csv:target=label", *SMALL, *METHODS, "--eps", "1"]], 3),
         ([["reproduce", "./own"]], 2 * 2),
         ([RUNS, ["table", "outputs", "--metrics"], ["table", "outputs", *PIVOT], *READ], 12),
         ([["plan", "-m", *OWN, *SMALL[:2], "mechanism=gaussian,svt,active,lnmax", "eps=0.01,1"]], 0),

@@ -1,7 +1,7 @@
 """docs/statements.md: ``python tests/docs/numbered.py``.
 
 It lists the statements named in docs/constructions.md, in the `source` of a recipe, or by
-`pate plan --theory`, with the verdicts of docs/verdicts.csv. With a directory of `pate reproduce all`
+`pate reproduce statements`, with the verdicts of docs/verdicts.csv. With a directory of `pate reproduce all`
 (outputs/reproduce), docs/verdicts.csv is first written anew for the recipes in it.
 """
 
@@ -20,7 +20,7 @@ import yaml
 from pate_cli.experiments.statements import STATEMENTS
 
 from pate_cli.engine.recipes import find_recipe
-from pate_cli.results.verdicts import OWN, Verdict, totals
+from pate_cli.results.verdicts import OWN, SHOWN, Verdict, code_of, totals
 
 REPO = Path(__file__).resolve().parents[2]
 PAGE = REPO / "docs" / "statements.md"
@@ -36,7 +36,7 @@ _TOKEN = re.compile(rf"(BTT18(?:,? long)?|NB20|LZCW21|LWY25)|({'|'.join(KINDS)})
 HEAD = """# The numbered statements, and where they are
 
 Where each numbered statement of the papers is: the row of [constructions.md](constructions.md) that
-implements it, *theory* where `pate plan --theory` evaluates it for a problem of yours, and the recipes
+implements it, *theory* where `pate reproduce statements` evaluates it for a problem of yours, and the recipes
 of `pate reproduce` that measure it, with the [verdicts](reproduce.md#verdicts) of their claims that name
 the statement, or of all their claims on the paper where none does. Steps of proofs are not listed, nor
 LZCW21's lemmas on learning in general (35 to 39) and on privacy (40 to 52).
@@ -90,7 +90,7 @@ def recipes() -> dict[str, list[str]]:
 
 
 def evaluated() -> set[str]:
-    """Statements that `pate plan --theory` evaluates."""
+    """Statements that `pate reproduce statements` evaluates."""
     return {statement.source for statement in STATEMENTS}
 
 
@@ -109,7 +109,7 @@ def kept_verdicts() -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     for row in csv.DictReader(VERDICTS.read_text(encoding="utf-8").splitlines()):
         if (REPO / "experiments" / row["recipe"]).is_dir() and row["of"] == fingerprint(row["recipe"]):
-            found.setdefault(row["recipe"], []).append((row["claim"], row["verdict"]))
+            found.setdefault(row["recipe"], []).append((row["claim"], SHOWN[code_of(row["verdict"])]))
     return found
 
 
@@ -137,7 +137,7 @@ def told(statement: str, names: list[str], verdicts: dict[str, list[tuple[str, s
             continue
         said = re.compile(rf"\b{re.escape(kind_and_number)}\b(?!\.\d)".replace("Theorem", "(?:Theorem|Thm)"))
         own = [word for claim, word in verdicts[name] if said.search(claim)]
-        counts = Counter(word for word in own or [word for _, word in verdicts[name]] if word != OWN)
+        counts = Counter(word for word in own or [word for _, word in verdicts[name]] if word != SHOWN[OWN])
         shown = ", ".join(f"{count} {word}" for word, count in counts.items())
         parts.append(f"`{name}`: {shown}" if shown else f"`{name}`")
     return parts
@@ -172,9 +172,10 @@ def counted(verdicts: dict[str, list[tuple[str, str]]]) -> str:
     """Totals of the kept verdicts, without questions of our own."""
     return totals(
         [
-            Verdict(claim, word, "", label=find_recipe(name).label_of(claim) or OWN * (word == OWN))
+            Verdict(claim, code, "", label=find_recipe(name).label_of(claim) or OWN * (code == OWN))
             for name, claims in verdicts.items()
             for claim, word in claims
+            for code in [code_of(word)]
         ]
     )
 

@@ -18,7 +18,7 @@ def test_the_verdicts_are_those_of_the_recipes_as_they_are(tmp_path, monkeypatch
     monkeypatch.setattr(numbered, "VERDICTS", tmp_path / "verdicts.csv")
     (tmp_path / "table.csv").write_text("recipe,claim,verdict\ntable3,Table 3,undecided\n")
     numbered.take(tmp_path)
-    assert "- Table 3: `table3`: 1 undecided\n" in render()
+    assert "- Table 3: `table3`: 1 cannot be told\n" in render()
     monkeypatch.setattr(numbered, "fingerprint", lambda name: "edited")
     assert "- Table 3: `table3`: not run\n" in render()
 

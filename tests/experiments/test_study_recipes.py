@@ -96,7 +96,7 @@ def test_coins_spread_less_with_noise(quick, real_data, monkeypatch):
 
 def test_every_study_is_here():
     studies = [name for name in names() if find_recipe(name).kind == "study"]
-    assert sorted([*NAMES, *NEED_DATA, "table3", "table4-coin"]) == studies
+    assert sorted([*NAMES, *NEED_DATA, "statements", "table3", "table4-coin"]) == studies
     for recipe in map(find_recipe, studies):
         assert {*recipe.quick} <= {*recipe.params} == {*load_study(recipe).CHECKS}
 

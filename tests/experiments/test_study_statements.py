@@ -1,5 +1,6 @@
 """Each statement on numbers small enough to work out by hand, and what it must do as n grows."""
 
+import json
 from dataclasses import replace
 from math import ceil, e, log, sqrt
 
@@ -181,26 +182,11 @@ def test_errors_fall_with_n_and_sizes_grow_as_alpha_falls(statement):
             assert after.value >= before.value
 
 
-def test_the_command_shows_them_all(tmp_path, monkeypatch, capsys):
+def test_the_recipe_shows_them_all(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["plan", "--theory", "dataset.n_records=5000", "--d", "4", "--alpha", "0.1"]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    assert all(s.source in " ".join(out.split()) for s in STATEMENTS)
-    assert out.startswith("n 4,000, m ")
-    assert "up to a constant" in out
-    assert max(map(len, out.splitlines())) <= 110
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("argv", "said"),
-    [
-        (["--alpha", "2"], "--alpha: got 2.0; accepted: a number in (0, 1)"),
-        (["eps=inf"], "eps: got inf"),
-    ],
-)
-def test_numbers_are_checked(argv, said, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["plan", "--theory", "dataset.n_records=5000", *argv]) == 2
-    assert said in capsys.readouterr().err
+    assert main(["reproduce", "statements", "d=4", "alpha=0.1", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["tables"]["table"]
+    assert {row["statement"] for row in shown} == {s.source for s in STATEMENTS}
+    assert {row["constants"] for row in shown} >= {"explicit", "up to a constant"}
+    assert main(["reproduce", "statements", "alpha=2"]) == 2
+    assert "alpha: got 2; accepted: a number in (0, 1)" in capsys.readouterr().err

@@ -42,8 +42,8 @@ def test_each_claim_is_on_one_page_and_what_is_missing_is_said(few, capsys):
     words = {
         recipe: {row["verdict"] for key, row in found.items() if key[0] == recipe} for recipe, _ in found
     }
-    assert words["example2"] == {"no verdict"}
-    assert words["table3"] <= {"no verdict", "missing"}  # by which data is on this machine
+    assert words["example2"] == {"too few runs"}
+    assert words["table3"] <= {"too few runs", "not run"}  # by which data is on this machine
     assert found["table3", "mushroom"]["command"] == "pate reproduce table3 --quick"
     assert "missing: figure3: " in capsys.readouterr().out
     assert "pate data fetch adult" in page
@@ -112,7 +112,7 @@ def test_seeds_are_pooled_where_there_is_an_interval_to_pool():
         for seed, gaps in seeds.items()
     }
     assert {one.verdicts[0].verdict for one in alone.values()} == {"undecided"}
-    assert "undecided: it takes about" in alone["0"].verdicts[0].reason
+    assert "cannot be told: about" in alone["0"].verdicts[0].reason
     (record,) = page_of({"r": alone}, quick=False, command=["pate"]).table.records
     every = Interval.of(np.concatenate(list(seeds.values()))).at(1 - 0.05 / 2)
     assert record["ours_less_claimed"] == pytest.approx(every.mean)
@@ -131,7 +131,7 @@ def test_cases_of_a_claim_are_pooled_one_by_one():
     both = Verdict.pooled([claim(*gaps) for gaps in seeds])
     assert both.cases[1].mean == pytest.approx(np.mean([gaps[1].mean for gaps in seeds]))
     assert (both.cases[0].n, both.verdict) == (90, "reproduces")
-    assert both.reason == "cases of all seeds' repeats: 2 reproduces. With the first: why"
+    assert both.reason == "cases of all seeds' repeats: 2 agrees. With the first: why"
     lacks = Verdict.pooled([claim(*seeds[0]), claim(seeds[1][0], None)])
     assert lacks.cases[1] is None
     assert lacks.verdict in ("undecided", "missing")
@@ -147,13 +147,13 @@ def test_the_error_of_a_printed_number_is_not_pooled_away():
 @pytest.mark.parametrize(
     ("gaps", "needs"),
     [
-        ([0.0, 0.1] * 5, "it takes more than 100 times as many repeats"),  # a hair from the margin
-        ([-0.1, 0.1] * 5, "it takes about 536 repeats, if the difference stays"),
+        ([0.0, 0.1] * 5, "more than 100 times as many repeats would tell"),  # a hair from the margin
+        ([-0.1, 0.1] * 5, "about 536 repeats would tell, if the difference stays"),
     ],
 )
 def test_an_undecided_verdict_says_what_it_needs(gaps, needs):
     margin = 0.0501 if min(gaps) == 0 else 0.0103
-    assert close("x", Interval.of(gaps), margin, "why").reason == f"why; undecided: {needs}"
+    assert close("x", Interval.of(gaps), margin, "why").reason == f"why; cannot be told: {needs}"
 
 
 def test_words_of_a_recipe():
@@ -162,11 +162,11 @@ def test_words_of_a_recipe():
     assert below.labelled("bound holds, not attained").verdict == "bound holds, not attained"
     assert over.labelled("bound holds, not attained").verdict == "differs (above)"
     wrong, own = over.labelled("error in the paper"), over.labelled("own question")
-    assert (wrong.verdict, wrong.reason) == ("error in the paper", "differs (above): why")
+    assert (wrong.verdict, wrong.reason) == ("error in the paper", "differs: why")
     counts = totals([below, wrong, own])
     assert counts == (
         "2 rows and claims of the papers and 1 of our own, not counted: "
-        "1 differs (below), 1 error in the paper"
+        "1 within the bound, 1 the paper errs here"
     )
 
 
@@ -183,8 +183,8 @@ def test_seeds_that_disagree_decide_nothing():
     }
     findings = page_of({"r": seeds}, quick=False, command=["pate"])
     words = [row["verdict"] for row in findings.table.records]
-    assert words == ["reproduces", "undecided", "undecided", "missing"]
-    assert findings.table.records[1]["seeds"] == "reproduces; differs (above); reproduces"
+    assert words == ["agrees", "cannot be told", "cannot be told", "not run"]
+    assert findings.table.records[1]["seeds"] == "agrees; differs; agrees"
 
 
 def test_an_outcome_is_read_back_or_not_at_all(tmp_path):

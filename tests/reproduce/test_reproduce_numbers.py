@@ -191,7 +191,7 @@ def test_missing_cases_count(rows):
     (verdict,) = claim_verdicts([grows], done)
     assert verdict.verdict == "missing"
     assert "holds in 1 of 2: synthetic passive eps 0.5 to 4 +0.1000" in verdict.reason
-    assert "missing in 1 of 2: synthetic passive eps 4 to inf failed" in verdict.reason
+    assert "not run in 1 of 2: synthetic passive eps 4 to inf failed" in verdict.reason
     (most,) = claim_verdicts([grows | {"need": "most"}], done)
     assert most.verdict == "undecided"  # one of two is not most
 

@@ -14,7 +14,7 @@ import pytest
 
 from pate_cli.commands.recipe_run import reproduce
 from pate_cli.engine.recipes import read_recipe
-from pate_cli.results.page import document, write
+from pate_cli.results.page import About, Findings, document, write
 from pate_cli.results.tables import Column, Table, from_frame, number
 
 HARD = "50% of a_b & c#d [x] *y* <z> {w} ~ ^ \\ $1 | ± ∞ – ≤ τ é 漢"
@@ -48,7 +48,9 @@ def test_a_table_keeps_its_shape_in_every_form(typeset):
     lines = [line for line in text.splitlines() if line.endswith(r"\\")]
     assert r"\multicolumn{2}{c}{size}" in lines[0]
     assert [len(re.findall(r"(?<!\\)&", line)) for line in lines] == [2, 3, 3, 3]
-    page = document("Grid", GRID)
+    page = document(
+        Findings(about=About(name="grid", title="Grid", source="", shows=""), command=[], table=GRID)
+    )
     assert "&lt;z&gt;" in page
     assert "<z>" not in page
     assert '<th colspan="2" class="group">size</th>' in page
@@ -85,7 +87,7 @@ def test_every_file_is_written_and_stays_the_same(written, tmp_path):
     assert written("one") == ""
     names = {path.name for path in (tmp_path / "one").iterdir()}
     images = {"figure.png", "figure.svg"}
-    tables, paired = ({f"{stem}.{kind}" for kind in ("csv", "md", "tex")} for stem in ("table", "paired"))
+    tables, paired = ({f"{stem}.{kind}" for kind in ("csv",)} for stem in ("table", "paired"))
     assert names == tables | paired | images | {"report.html"}
     written("two")
     for name in names:
@@ -106,7 +108,7 @@ def test_the_table_has_ours_beside_the_printed(written, tmp_path):
     assert first["n"] == "2"
     assert float(first["difference"]) == pytest.approx(float(first["accuracy"]) - 0.7)
     assert float(first["eps_ex_post_at_printed_queries"]) == pytest.approx(0.5)
-    assert first["verdict"] == "no verdict"  # of two repeats
+    assert first["verdict"] == "too few runs"  # of two repeats
     assert by_name["passive inf"]["eps"] == "inf"
     assert by_name["nowhere"]["status"] == "missing"
     assert by_name["nowhere"]["accuracy"] == ""
@@ -166,5 +168,5 @@ def test_a_browser_shows_the_page(written, tmp_path):
     assert said, done.stderr[-2000:]
     shown = json.loads(said.group(1))
     assert shown.pop("scroll") <= width
-    assert shown == {"images": [True], "wide": 0, "tables": 3}
+    assert shown == {"images": [True], "wide": 0, "tables": 4}
     assert "CONSOLE" not in done.stderr, done.stderr

@@ -77,7 +77,7 @@ def test_which_setting_gives_which_rows(settings_dir, tmp_path):
     assert fits.reason == f"chi2 {near['chi2']:.1f} of 2 printed accuracies, p = {near['p']:.2g}"
     # 600 test records of 3,000: a standard deviation of 0.011 at the least, 0.0039 of a mean's interval
     assert narrow.verdict == "error in the paper"
-    assert narrow.reason.startswith("differs (below): ")
+    assert narrow.reason.startswith("differs: ")
     assert "in 1 of 2 rows" in narrow.reason
     least = math.sqrt(0.9 * 0.1 / 540 * (1 - 540 / 3000)) * 1.96 / math.sqrt(30)
     rows = rows_of(read_repeats(tmp_path / "work").fillna({"printed_ci": 1}))

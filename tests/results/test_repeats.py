@@ -35,12 +35,12 @@ COMMANDS = {
         "svt,svt-liu2021",
         "--no-limit",
     ],
-    "leaderboard": ["leaderboard", *SMALL[1:], "--repeats", "2", "--eps", "8", "--methods", "gaussian"],
+    "tables": ["frontier", *SMALL[1:], "--repeats", "2", "--eps", "8", "--methods", "gaussian"],
     "recipe": ["reproduce", "./recipe"],
     "tune": ["tune", *SMALL, "repeats=2", "student=logistic,tree", "eps=4"],
 }
 TABLES = [f"small{n}=dataset=synthetic,dataset.n_records=1000,dataset.seed={n}" for n in (1, 2)]
-COMMANDS["leaderboard"] += [word for table in TABLES for word in ("--table", table)]
+COMMANDS["tables"] += [word for table in TABLES for word in ("--table", table)]
 RECIPE = """\
 title: A recipe
 source: nowhere
@@ -56,7 +56,7 @@ PLACES = {
     "run": "run",
     "sweep": "sweep",
     "frontier": "frontier",
-    "leaderboard": "leaderboard",
+    "tables": "tables",
     "recipe": "recipes",
     "tune": "tune",
 }
@@ -95,7 +95,7 @@ def test_every_command_writes_a_line_a_repeat_under_the_same_names(place, comman
     assert {line["repeat"] for line in done} == {"0", "1"}
     assert all(0 <= float(line["accuracy"]) <= 1 and float(line["recall.1"]) >= 0 for line in done)
     assert all(line["reason"] and not line["repeat"] for line in lines if line["status"] != "ok")
-    expected = {"run": 2, "sweep": 6, "frontier": 5 * 2, "leaderboard": 2 * (5 + 1) * 2}
+    expected = {"run": 2, "sweep": 6, "frontier": 5 * 2, "tables": 2 * (5 + 1) * 2}
     assert len(done) == (expected | {"recipe": 4, "tune": 2})[command]
 
 
@@ -103,7 +103,7 @@ def test_settings_in_which_rows_differ_are_columns_and_no_others(place):
     header = {name: list(pd.read_csv(place / PLACES[name] / "repeats.csv")) for name in COMMANDS}
     settings = {name: names[2 : names.index("eps")] for name, names in header.items()}
     assert settings["run"] == settings["tune"] == []
-    assert settings["leaderboard"] == ["dataset.seed"]
+    assert settings["tables"] == ["dataset.seed"]
     assert settings["sweep"] == ["job"]
     assert settings["frontier"] == ["mechanism.calibration"]
     assert settings["recipe"][:2] == ["name", "panel"]
@@ -115,13 +115,11 @@ def test_what_is_read_are_the_means_that_the_command_shows(place, command):
     means = frame[frame["status"] == "ok"].groupby(["dataset", "method", "eps"])["accuracy"].mean()
     assert frame["directory"].str.startswith(str(place / PLACES[command])).all()
     assert frame.attrs["left_out"] == 0
-    if command in ("frontier", "leaderboard", "recipe"):
-        table = pd.read_csv(
-            place / PLACES[command] / ("rows.csv" if command == "leaderboard" else "table.csv")
-        )
+    if command in ("frontier", "tables", "recipe"):
+        table = pd.read_csv(place / PLACES[command] / ("rows.csv" if command == "tables" else "table.csv"))
         rows = table[table["status"] == "ok"]
         rows = rows.rename(columns={"mechanism": "method"}) if "method" not in rows else rows
-        datasets = rows["dataset"] if command == "leaderboard" else ["synthetic"] * len(rows)
+        datasets = rows["dataset"] if command == "tables" else ["synthetic"] * len(rows)
         for dataset, method, eps, accuracy in zip(
             datasets, rows["method"], rows["eps"], rows["accuracy"], strict=True
         ):

@@ -1,4 +1,4 @@
-"""`pate leaderboard`, as it is typed."""
+"""`pate frontier --tables`, as it is typed."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def records(path):
 
 
 def test_a_page_that_another_metric_and_the_frontier_share(outside, capsys, monkeypatch):
-    argv = ["leaderboard", "--tables", "own.csv:target=label,absent.csv", *SMALL]
+    argv = ["frontier", "--tables", "own.csv:target=label,absent.csv", *SMALL]
     argv += ["--table", "made=dataset=synthetic,dataset.n_records=900", "--methods", "noisy_gd,gaussian"]
     assert cli.main(argv) == 0
     out, err = capsys.readouterr()
-    (there,) = (outside / "outputs" / "leaderboard").iterdir()
+    (there,) = (outside / "outputs" / "frontier").iterdir()
     assert there.name.startswith("own-made-")
     assert "pate: absent: missing: absent.csv: no such file" in err
     page = (there / "report.html").read_text()
@@ -42,7 +42,7 @@ def test_a_page_that_another_metric_and_the_frontier_share(outside, capsys, monk
         assert "Of 2 tables no test of noisy_gd against 1 other can say anything" in shown
     for shown in ("absent.csv: no such file", "best model without privacy", "not differentially private"):
         assert shown in page
-    assert all((there / f"{stem}.tex").is_file() for stem in ("table", "ranks", "paired", "rows"))
+    assert all((there / f"{stem}.csv").is_file() for stem in ("table", "ranks", "paired", "rows"))
     assert (there / "figure.png").read_bytes().startswith(b"\x89PNG")
 
     # by hand from the rows: who is best, how far off, and the ranks
