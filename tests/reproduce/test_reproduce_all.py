@@ -117,7 +117,7 @@ def test_seeds_are_pooled_where_there_is_an_interval_to_pool():
     every = Interval.of(np.concatenate(list(seeds.values()))).at(1 - 0.05 / 2)
     assert record["ours_less_claimed"] == pytest.approx(every.mean)
     assert record["half_width"] == pytest.approx(every.half_width)
-    assert (record["n"], record["verdict"]) == (36, "reproduces")
+    assert (record["n"], record["verdict"]) == (36, "agrees")
     assert record["reason"] == f"why; all 36 repeats: {every.text(4, sign=True)}"
 
 
@@ -162,11 +162,11 @@ def test_words_of_a_recipe():
     assert below.labelled("bound holds, not attained").verdict == "bound holds, not attained"
     assert over.labelled("bound holds, not attained").verdict == "differs (above)"
     wrong, own = over.labelled("error in the paper"), over.labelled("own question")
-    assert (wrong.verdict, wrong.reason) == ("error in the paper", "differs: why")
+    assert (wrong.verdict, wrong.reason) == ("error in the paper", "higher than printed: why")
     counts = totals([below, wrong, own])
     assert counts == (
         "2 rows and claims of the papers and 1 of our own, not counted: "
-        "1 within the bound, 1 the paper errs here"
+        "1 lower than printed, 1 the paper errs here"
     )
 
 
