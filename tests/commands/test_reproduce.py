@@ -75,7 +75,7 @@ def test_sizes_that_were_not_counted_are_missing(outside, monkeypatch, real_data
     )
     assert "real-sim: real-sim.bz2 (https://" in said
     assert reproduce.main(["table3", "--quick"]) == 0  # there is no smaller version of it
-    found = {"mushroom": "no verdict", "a9a": "missing", "real-sim": "missing"}
+    found = {"mushroom": "too few runs", "a9a": "not run", "real-sim": "not run"}
     assert words(outside / "outputs/reproduce/table3-quick", "verdict") == found
     page = (outside / "outputs/reproduce/table3-quick/report.html").read_text()
     assert "quick run. every size is the printed one" in page
