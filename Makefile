@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-c
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test claims lint bench docs clean
+.PHONY: help run test tools claims lint bench docs clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +21,8 @@ run: $(VENV)/.run ## set everything up, then run the main job on the embedded da
 
 test: $(VENV)/.dev ## set everything up, then run the tests
 	$(BIN)/python -m pytest -n $(TESTERS) --dist worksteal -rs
+
+tools: $(VENV)/.tools ## install other packages' learners and sweeper, which a few tests need
 
 claims: $(VENV)/.dev ## run the commands of README.md and docs/ at full length, and compare their numbers (minutes)
 	$(BIN)/python -m pytest -m claims -rs tests/docs
@@ -49,9 +51,15 @@ $(VENV)/.dev: pyproject.toml constraints.txt
 	$(call install,.[dev])
 	@touch $(VENV)/.run $@
 
+$(VENV)/.tools: pyproject.toml constraints.txt
+	$(call install,.[dev$(comma)tools])
+	@touch $(VENV)/.run $(VENV)/.dev $@
+
 $(VENV)/.docs: pyproject.toml constraints.txt
 	$(call install,.[docs])
 	@touch $(VENV)/.run $@
+
+comma := ,
 
 define install
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
