@@ -198,8 +198,8 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         exact = self.random_state is None
         seed = None if exact else int(check_random_state(self.random_state).randint(2**31))
         streams = pipeline.Streams.fresh() if seed is None else pipeline.Streams.of(seed, 0)
-        self.classes_, codes = self._codes(y)
         with _value_errors():
+            self.classes_, codes = self._codes(y)
             units = None if groups is None else frames.persons(groups)
         if units is not None and units.shape != (len(y),):
             raise ValueError(f"groups: {units.shape[0]} values; accepted: {len(y)}, one for each record")
@@ -264,6 +264,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _codes(self, y: Any) -> tuple[Any, IntArray]:
         if self.classes is None:
             names, codes = np.unique(y, return_inverse=True)
+            frames.refuse_alike(names, codes)
         else:
             names = np.unique(np.asarray(self.classes))
             codes = np.searchsorted(names, y).clip(max=len(names) - 1)

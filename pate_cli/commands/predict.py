@@ -19,6 +19,7 @@ from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.datasets import kind_of
 from pate_cli.datasets.labels import Labels, identity
 from pate_cli.datasets.libsvm import parse
+from pate_cli.datasets.names import shown
 from pate_cli.datasets.new_records import training_table
 from pate_cli.datasets.reading import texts
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
@@ -91,9 +92,8 @@ def _accuracy(classes: Sequence[str], ours: list[str], theirs: Labels, threshold
     written = {identity(name): name for name in classes}
     for name in theirs.names:
         if name not in classes and (spelt := written.get(identity(name))):
-            return (
-                f"pate: no accuracy: the label {name!r} is {spelt!r} in the training; accepted: the same form"
-            )
+            other = f"the label {shown(name)} is {shown(spelt)} in the training"
+            return f"pate: no accuracy: {other}; accepted: the same form"
     if set(classes).isdisjoint(theirs.names):
         return ""
     pairs = [(a, theirs.names[code]) for a, code in zip(ours, theirs.codes, strict=True) if code >= 0]

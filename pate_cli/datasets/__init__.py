@@ -11,12 +11,14 @@ import importlib
 import importlib.metadata
 import importlib.util
 import os
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.checks import read_options
 from pate_cli.datasets.labels import MANY
+from pate_cli.datasets.names import alike
 from pate_cli.datasets.splitting import SplitSizes, cached_split, sizes, sizes_of, split
 from pate_cli.errors import ConfigError
 
@@ -141,6 +143,11 @@ def load(name: str, **options: Any) -> Dataset:
         if part is not None and part.checksum in private:  # public points would be private records
             accepted = "a file of other records: this one is the private file"
             raise ConfigError(f"dataset.{key}", plain.get(key), accepted)
+    if pair := alike(dataset.classes):
+        said = (f"the labels {pair}; if they are one class, write them in one way",)
+        public = () if dataset.classes_from_private else said
+        both = (dataset.remarks + said, dataset.public_remarks + public)
+        dataset = replace(dataset, remarks=both[0], public_remarks=both[1])
     return dataset
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from pate_cli.datasets.encoding import TableEncoder
 from pate_cli.datasets.generated import Generated
 from pate_cli.datasets.inference import infer
 from pate_cli.datasets.labels import Labels
+from pate_cli.datasets.names import alike
 from pate_cli.datasets.new_records import training_table
 from pate_cli.datasets.reading import RecordTable, columns_of, has_value
 from pate_cli.datasets.schema import read_schema
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["encoder_of", "has_texts", "new_records", "persons", "public_part", "records"]
+__all__ += ["refuse_alike"]
 
 
 def has_texts(X: Any) -> bool:
@@ -63,6 +66,14 @@ def new_records(frame: pd.DataFrame, encoder: Any) -> Any:
     return encoder.transform(training_table(encoder, "X").read(_table(frame, "X"))[0])
 
 
+def refuse_alike(names: Any, codes: Any) -> None:
+    """Refuse labels of which two are one, see `Labels.distinct`; warn of two that look alike."""
+    written = list(map(str, names.tolist()))
+    Labels(written, codes).distinct("the label", "y, row {}".format)
+    if pair := alike(written):
+        warnings.warn(f"y: {pair}; if they are one class, write them in one way", stacklevel=4)
+
+
 def persons(groups: Any) -> IntArray:
     """Number of the person of each record; refuses one without a name, and one person under two names."""
     distinct, numbers = np.unique(np.asarray(groups), return_inverse=True)
@@ -70,7 +81,11 @@ def persons(groups: Any) -> IntArray:
     if absent := [code for code, name in enumerate(names) if not has_value(name, (), numeric=True)]:
         row = int(np.argmax(numbers == absent[0]))
         raise DataError(f"groups, row {row}: {names[absent[0]]!r}; accepted: a name for each record")
-    return Labels(names, numbers).distinct("the name", "groups, row {}".format).codes
+    codes = Labels(names, numbers).distinct("the name", "groups, row {}".format).codes
+    if pair := alike(names):
+        half = "if they are one person, eps and delta hold for a part of one"
+        warnings.warn(f"groups: {pair}; {half}", stacklevel=3)
+    return codes
 
 
 def _table(frame: pd.DataFrame, name: str) -> RecordTable:

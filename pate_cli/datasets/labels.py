@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pate_cli.datasets.names import normal, shown
 from pate_cli.errors import DataError
 from pate_cli.types import IntArray
 
@@ -40,11 +40,11 @@ def texts_of(values: NDArray[Any]) -> list[str]:
 
 
 def identity(text: str, decimal: str = ".") -> Hashable:
-    """What two texts share that may mean the same: 7, 7.0 and +7, True and 1, or letters that look alike.
+    """What two texts share that may mean the same: 7, 7.0 and +7, True and 1, or texts that read alike.
 
     Names in hexadecimal digits, as 0e12 and 0e34, are no numbers.
     """
-    plain = unicodedata.normalize("NFKC", text).strip()
+    plain = normal(text)
     if (truth := plain.casefold()) in ("true", "false"):
         return Decimal(truth == "true")
     pointed = plain if decimal == "." else plain.replace(".", "?").replace(decimal, ".")
@@ -77,13 +77,13 @@ class Labels:
         return cls(list(numbers), np.concatenate(codes))
 
     def distinct(self, what: str, place: Callable[[int], str], decimal: str = ".") -> Labels:
-        """Remove blanks around the texts; refuse two that are equal as numbers or look alike, naming both."""
+        """Remove blanks around the texts; refuse two that are equal as numbers or read alike, naming both."""
         first: dict[Hashable, int] = {}
         for code, name in enumerate(self.names):
             other = first.setdefault(identity(name, decimal), code)
             if other != code:
                 rows = sorted(int(np.argmax(self.codes == number)) for number in (other, code))
-                before, here = (repr(self.names[self.codes[row]]) for row in rows)
+                before, here = (shown(self.names[self.codes[row]]) for row in rows)
                 raise DataError(
                     f"{place(rows[1])}: {what} is {here}, and {before} in {place(rows[0])}, which may be the"
                     " same; accepted: one way of writing it"
@@ -97,11 +97,13 @@ class Labels:
         if (codes < 0).any():
             row = int(np.argmax(codes < 0))
             name = self.names[self.codes[row]]
-            shown = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
+            accepted = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
             same = [other for other in classes if identity(other) == identity(name)]
-            as_written = f", in quotes and as the file has them: {name!r} is not {same[0]!r}" if same else ""
+            as_written = (
+                f", in quotes and as the file has them: {shown(name)} is not {shown(same[0])}" if same else ""
+            )
             raise DataError(
-                f"{place(row)}: the label {name!r} is none of the classes {shown};"
+                f"{place(row)}: the label {shown(name)} is none of the classes {accepted};"
                 f" dataset.classes=[...] says which there are{as_written}"
             )
         return codes

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pate_cli.datasets.labels import Labels, number_in, texts_of
+from pate_cli.datasets.names import normal
 from pate_cli.errors import DataError
 from pate_cli.terminal import open_file
 
@@ -231,7 +232,8 @@ def as_text(column: pd.Series) -> Any:
 def has_value(text: str, words: Collection[str], *, numeric: bool = False) -> bool:
     """Whether a cell holds a value: it is neither empty nor a word for missing."""
     plain = str(text).strip()
-    return bool(plain) and plain not in words and not (numeric and plain.lower() in MISSING)
+    seen = normal(plain)
+    return bool(seen) and plain not in words and not (numeric and seen.lower() in MISSING)
 
 
 def _pointed(text: str, decimal: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from pate_cli.checks import Flag, Listed, OneOf, Or, Real, known, option, read_options, take
-from pate_cli.datasets.labels import number_in
+from pate_cli.datasets.labels import identity, number_in
 from pate_cli.datasets.reading import Counts, RecordTable, has_value, read_bytes, texts
 from pate_cli.datasets.three_files import Cell
 from pate_cli.errors import ConfigError, DataError, InputError
@@ -242,7 +242,11 @@ def _category(cells: Any, column: ColumnSchema, words: Collection[str]) -> Any:
     if not words and column.values is None:
         return cells
     keep = set(column.values or ())
-    names = [text if text in keep or has_value(text, words) else "" for text in map(str, cells.categories)]
+    declared = {identity(value): value for value in reversed(column.values or ())}
+    names = [
+        text if text in keep else declared.get(identity(text), text) if has_value(text, words) else ""
+        for text in map(str, cells.categories)
+    ]
     distinct, codes = np.unique(np.array(names, dtype=object), return_inverse=True)
     return pd.Categorical.from_codes(codes[cells.codes], pd.Index(distinct, dtype=object))
 

@@ -21,6 +21,7 @@ from pate_cli.datasets.inference import (
     remarks_on,
 )
 from pate_cli.datasets.labels import Labels, identity, number_in
+from pate_cli.datasets.names import alike
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import ColumnSchema, Schema, listed, read_schema, typed
 from pate_cli.datasets.three_files import PATH, Cell, FileOptions, LoadedFile, dataset_of
@@ -213,7 +214,11 @@ def _unit_remarks(
     private: RecordTable, public: RecordTable | None, test: RecordTable | None, unit: str
 ) -> Iterator[str]:
     """For the owner: facts about persons are private."""
-    names = set(map(identity, private.texts(unit)[0]))
+    written = private.texts(unit)[0]
+    names = set(map(identity, written))
+    if pair := alike(written):
+        half = "if they are one person, eps and delta hold for a part of one"
+        yield f"{private.path.name}: {unit} {pair}; {half}"
     if len(names) == len(private.frame):
         yield f"{private.path.name}: each {unit} has one record, so dataset.unit changes nothing"
     for table, then in (
