@@ -26,11 +26,13 @@ J. Langford, T. Zhang. Agnostic active learning without constraints. NIPS 2010.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg.blas import dsyrk
 from scipy.special import expit
 
 from pate_cli.matrices import dense
@@ -59,7 +61,8 @@ class ActiveLearner:
 
     For more than two classes there is one half-space a class against the rest, and their losses add up. Every
     minimiser is a sum of asked points, so Newton's method runs in Q numbers in any dimension: O(Q^3) a step,
-    and O(m Q) numbers are kept. A larger `mellowness`, c0 >= 0, asks more.
+    and O(m Q) numbers are kept. Once more points are asked than dense points have features, d, it runs in
+    those: O(Q d^2) a step. A larger `mellowness`, c0 >= 0, asks more.
     """
 
     def __init__(self, points: PublicPoints, n_classes: int, mellowness: float) -> None:
@@ -68,67 +71,81 @@ class ActiveLearner:
         self._codes = np.arange(n_classes)[:, None] if n_classes > 2 else np.ones((1, 1), dtype=int)
         self._asked: list[int] = []
         self._labels: list[int] = []
+        self._classes: set[int] = set()
         self._seen = 0
         self._k = np.empty((_LARGEST_BLOCK, points.n_points))  # inner products, a row for each asked point
-        self._models: list[_HalfSpace] = []
+        self._costs = np.full(points.n_points, np.nan)  # of those tested since the last fit
+        self._models: list[_InPoints] | list[_InFeatures] = []
+        self._n_fitted = 0
         self._mistakes = 0
 
     def next_wanted(self, stream: IntArray) -> int | None:
         """Place of the first point of the stream in the region of disagreement; None if there is none."""
+        if len(stream) and len(self._classes) < 2:
+            self._seen += 1  # no hypothesis is ruled out yet
+            return 0
+        if _REFIT * (len(self._asked) - self._n_fitted) >= self._n_fitted:
+            self._fit()
         start, block = 0, _BLOCK
         while start < len(stream):
-            part = stream[start : start + block]
-            disagreed = self._disagree(part)
-            if disagreed.any():
-                place = int(np.argmax(disagreed))
+            costs = self._costs[stream[start : start + block]]
+            unknown = np.isnan(costs)
+            known = int(unknown.argmax()) if unknown.any() else len(costs)
+            if known == 0:  # a new label asks less than a block, and what is left is kept for the next
+                tested = stream[start : start + max(block, self._n_fitted // _REFIT)]
+                self._costs[tested] = self._cost(tested)
+                continue
+            log = np.log(self._seen + 2 + np.arange(known))
+            disagreed = costs[:known] <= self._c0 * (np.sqrt(self._mistakes * log) + log)
+            place = int(disagreed.argmax())
+            if disagreed[place]:
                 self._seen += place + 1
                 return start + place
-            self._seen += len(part)
-            start += len(part)
+            self._seen += known
+            start += known
             block = min(2 * block, _LARGEST_BLOCK)
         return None
 
     def learn(self, index: int, label: int) -> None:
         """Take in a label that was released."""
         n = len(self._asked)
-        if n == len(self._k):
-            self._k = np.concatenate([self._k, np.empty_like(self._k)])
-        self._k[n] = self._inner.row(index)
+        if n <= self._inner.most:
+            if n == len(self._k):
+                self._k = np.concatenate([self._k, np.empty_like(self._k)])
+            self._k[n] = self._inner.row(index)
         self._asked.append(index)
         self._labels.append(label)
-
-    def _disagree(self, points: IntArray) -> np.ndarray:
-        """Whether the next points of the stream are in the region of disagreement; shape (B,)."""
-        if len(set(self._labels)) < 2:  # no hypothesis is ruled out yet
-            return np.ones(len(points), dtype=bool)
-        if not self._models or _REFIT * (len(self._asked) - self._n_fitted) >= self._n_fitted:
-            self._fit()
-        log = np.log(self._seen + 2 + np.arange(len(points)))
-        disagreed: np.ndarray = self._cost(points) <= self._c0 * (np.sqrt(self._mistakes * log) + log)
-        return disagreed
-
-    @property
-    def _n_fitted(self) -> int:
-        return len(self._models[0].a)
+        self._classes.add(label)
 
     def _fit(self) -> None:
         """Fit the current hypothesis to all labels so far; count its mistakes."""
-        n = len(self._asked)
-        K = self._k[:n, self._asked]
+        n, before = len(self._asked), self._models
         signs = np.where(np.array(self._labels) == self._codes, 1.0, -1.0)
-        before = [model.a for model in self._models] or [np.empty(0)] * len(signs)
-        self._models = [
-            _HalfSpace(K, y, np.pad(a, (0, n - len(a)))) for y, a in zip(signs, before, strict=True)
-        ]
-        z = np.array([K @ model.a for model in self._models])
+        if n <= self._inner.most:
+            K = self._k[:n, self._asked]
+            starts = [model.at_minimum for model in before] or [np.empty(0)] * len(signs)
+            self._models = [
+                _InPoints(K, y, np.pad(a, (0, n - len(a)))) for y, a in zip(signs, starts, strict=True)
+            ]
+        else:
+            X = self._inner.dense_rows(self._asked)
+            starts = [model.direction(X) for model in before] or [np.zeros(X.shape[1])] * len(signs)
+            self._models = [_InFeatures(X, y, w) for y, w in zip(signs, starts, strict=True)]
+        self._n_fitted = n
+        self._costs.fill(np.nan)
+        z = np.array([model.z for model in self._models])
         # points never asked count as agreeing, so only the asked ones can err
         guesses = z.argmax(axis=0) if len(z) > 1 else (z[0] > 0).astype(int)
         self._mistakes = int(np.count_nonzero(guesses != np.array(self._labels)))
 
     def _cost(self, points: IntArray) -> FloatArray:
         """Least loss, in nats, that another label costs on each point; shape (B,)."""
-        k, squares = self._k[: self._n_fitted, points], self._inner.squares[points]
-        scores, variances = map(np.array, zip(*(model.at(k, squares) for model in self._models), strict=True))
+        in_points = self._n_fitted <= self._inner.most
+        rows = self._k[: self._n_fitted, points] if in_points else self._inner.dense_rows(points).T
+        squares = self._inner.squares[points]
+        scores, variances = map(
+            np.array, zip(*(model.at(rows, squares) for model in self._models), strict=True)
+        )
         if len(scores) == 1:
             return np.asarray(scores[0] ** 2 / (2 * variances[0]))
         # the top class and another meet where the two half-spaces move towards each other
@@ -139,42 +156,85 @@ class ActiveLearner:
 
 
 class _HalfSpace:
-    """Minimiser w = sum_i a_i x_i of |w|^2 / 2 + sum_i log(1 + exp(-y_i w.x_i)), and its curvature.
+    """Minimiser w of |w|^2 / 2 + sum_i log(1 + exp(-y_i w.x_i)) by Newton's method, and its curvature.
 
-    `K` has the inner products of the points, `y` is +1 or -1, and Newton's method starts at `a`.
+    `A` turns the numbers that w is made of into the scores w.x_i, `y` is +1 or -1.
     """
 
-    def __init__(self, K: FloatArray, y: FloatArray, a: FloatArray) -> None:
-        def loss(a: FloatArray, z: FloatArray) -> float:
-            return float(a @ z / 2 + np.logaddexp(0.0, -y * z).sum())
-
-        z = K @ a
+    def __init__(self, A: FloatArray, y: FloatArray, start: FloatArray) -> None:
+        self._A, v, z = A, start, A @ start
         for _ in range(_MOST_STEPS):
             miss = expit(-y * z)
-            curve = miss * (1.0 - miss)
-            self._root = np.sqrt(curve)
-            # H^-1 = I - X' S (I + S K S)^-1 S X with S^2 the curvature of each point's loss
-            system = self._root[:, None] * K * self._root
-            system.flat[:: len(z) + 1] += 1.0
-            self._factor = cholesky(system, lower=True, overwrite_a=True, check_finite=False)
-            right = curve * z + y * miss
-            inner = cho_solve((self._factor, True), self._root * (K @ right), check_finite=False)
-            ahead = right - self._root * inner - a
-            move, share = K @ ahead, 1.0
+            step = self._step(v, z, y * miss, miss * (1.0 - miss))
+            move, share = A @ step, 1.0
             length = float(np.abs(move).max())
             if length > 1.0:  # a shorter one changes curvatures at most e-fold, and lowers the loss
-                worst = loss(a, z)
-                while share > _LEAST_SHARE and not loss(a + share * ahead, z + share * move) < worst:
+                worst = self._loss(v, z, y)
+                while share > _LEAST_SHARE and not self._loss(v + share * step, z + share * move, y) < worst:
                     share /= 2
-            a, z = a + share * ahead, z + share * move
+            v, z = v + share * step, z + share * move
             if length <= _CLOSE:
                 break
-        self.a = a
+        self.at_minimum, self.z = v, z
+
+    def _loss(self, v: FloatArray, z: FloatArray, y: FloatArray) -> float:
+        return self._squared_norm(v, z) / 2 + float(np.logaddexp(0.0, -y * z).sum())
+
+    def _squared_norm(self, v: FloatArray, z: FloatArray) -> float:
+        """Of w."""
+        raise NotImplementedError
+
+    def _step(self, v: FloatArray, z: FloatArray, pull: FloatArray, curve: FloatArray) -> FloatArray:
+        """Newton's step; `pull` is minus the slope of each loss in its score, `curve` its curvature."""
+        raise NotImplementedError
+
+
+class _InPoints(_HalfSpace):
+    """Half-space as a sum of the points, w = sum_i a_i x_i; A is K, their inner products."""
+
+    def _squared_norm(self, v: FloatArray, z: FloatArray) -> float:
+        return float(v @ z)
+
+    def _step(self, v: FloatArray, z: FloatArray, pull: FloatArray, curve: FloatArray) -> FloatArray:
+        self._root = np.sqrt(curve)
+        # H^-1 = I - X' S (I + S K S)^-1 S X with S^2 the curvature of each point's loss
+        system = self._root[:, None] * self._A * self._root
+        system.flat[:: len(z) + 1] += 1.0
+        self._factor = cholesky(system, lower=True, overwrite_a=True, check_finite=False)
+        right = curve * z + pull
+        inner = cho_solve((self._factor, True), self._root * (self._A @ right), check_finite=False)
+        return np.asarray(right - self._root * inner - v)
+
+    def direction(self, X: FloatArray) -> FloatArray:
+        """w, in the features of the points, X, of which the first are those of the fit."""
+        return np.asarray(self.at_minimum @ X[: len(self.at_minimum)])
 
     def at(self, k: FloatArray, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """w.x and x.H^-1 x of B points, by their products with the n points, (n, B), and themselves, (B,)."""
         pulled = solve_triangular(self._factor, self._root[:, None] * k, lower=True, check_finite=False)
-        return self.a @ k, np.maximum(squares - (pulled * pulled).sum(axis=0), _TINY)
+        return self.at_minimum @ k, np.maximum(squares - (pulled * pulled).sum(axis=0), _TINY)
+
+
+class _InFeatures(_HalfSpace):
+    """Half-space in the features of the points; A is X, the points."""
+
+    def _squared_norm(self, v: FloatArray, z: FloatArray) -> float:
+        return float(v @ v)
+
+    def _step(self, v: FloatArray, z: FloatArray, pull: FloatArray, curve: FloatArray) -> FloatArray:
+        H = dsyrk(1.0, (self._A * np.sqrt(curve)[:, None]).T, lower=True)
+        H.flat[:: len(v) + 1] += 1.0
+        self._factor = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
+        return np.asarray(cho_solve((self._factor, True), pull @ self._A - v, check_finite=False))
+
+    def direction(self, X: FloatArray) -> FloatArray:
+        """The minimiser, w."""
+        return self.at_minimum
+
+    def at(self, columns: FloatArray, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """w.x and x.H^-1 x of B points, the columns of a matrix, (d, B)."""
+        pulled = solve_triangular(self._factor, columns, lower=True, check_finite=False)
+        return self.at_minimum @ columns, np.maximum((pulled * pulled).sum(axis=0), _TINY)
 
 
 class _Centred:
@@ -190,10 +250,13 @@ class _Centred:
         largest = abs(X).max()
         X = X * (_LARGEST / largest) if largest > _LARGEST else X
         mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+        self.most: float = math.inf
+        """Points asked up to which sums of them are the smaller system: features of dense points."""
         if isinstance(X, np.ndarray):
             X = X - mean
-            self._X = X / np.maximum(1.0, np.sqrt((X * X).mean(axis=0)))
-            self._shift, self._square = np.zeros(len(X)), 0.0
+            X = X / np.maximum(1.0, np.sqrt((X * X).mean(axis=0)))
+            self._X: Any = np.concatenate([X, np.ones((len(X), 1))], axis=1)
+            self._shift, self._square, self.most = np.zeros(len(X)), -1.0, self._X.shape[1]
             squares = np.vecdot(self._X, self._X)
         else:
             spread = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean * mean
@@ -208,6 +271,11 @@ class _Centred:
         products = self._X @ dense(self._X[[index]])[0]
         row: FloatArray = products - self._shift - self._shift[index] + self._square + 1.0
         return row
+
+    def dense_rows(self, points: Any) -> FloatArray:
+        """Some of the dense points, the constant last; shape (n, d + 1)."""
+        rows: FloatArray = self._X[points]
+        return rows
 
 
 @dataclass(frozen=True)

@@ -149,15 +149,17 @@ def _with_constant(X):
     return np.column_stack([(X - X.mean(axis=0)) / np.maximum(1, X.std(axis=0)), np.ones(len(X))])
 
 
-def test_the_cost_is_that_of_the_paper_s_oracle_on_the_surrogate(monkeypatch):
+@pytest.mark.parametrize("kept", [np.asarray, sp.csr_matrix], ids=["in the features", "in the points"])
+def test_the_cost_is_that_of_the_paper_s_oracle_on_the_surrogate(monkeypatch, kept):
     """L(w_x) - L(w_hat), w_x the best half-space with w.x = 0 found by another optimiser."""
+    monkeypatch.setattr("pate_cli.queries.half_spaces._DENSE", 0)
     monkeypatch.setattr("pate_cli.queries.half_spaces._CLOSE", 1e-9)
     rng = np.random.default_rng(3)
     X, y = _mixture(rng, 140, 4, offset=2.0)
-    learner = ActiveLearner(PublicPoints(X), 2, 0.1)
+    learner = ActiveLearner(PublicPoints(kept(X)), 2, 0.1)
     for index in range(100):
         learner.learn(index, int(y[index]))
-    learner._disagree(np.array([100]))
+    learner.next_wanted(np.array([100]))
     Z = _with_constant(X)
     found = minimize(_loss, np.zeros(5), (Z[:100], y[:100]), tol=1e-12)
     cost = learner._cost(np.arange(100, 140))
