@@ -8,7 +8,7 @@ import os
 import platform
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -47,6 +47,10 @@ class LoadedCode:
             )
         )
 
+    def is_loaded(self) -> bool:
+        """Whether the modules outside site-packages are those that this process has loaded."""
+        return all([_loaded_digest(name), _local_file(name)] == found for name, found in self.sources.items())
+
     def check(self) -> None:
         """Refuse (InputError) to work in a process that has loaded other code."""
         for name, version in self.versions.items():
@@ -57,16 +61,26 @@ class LoadedCode:
                 raise ConfigError("estimator", name, "code whose source stays as it is during the work")
 
 
+_found: tuple[set[str], LoadedCode] | None = None
+
+
 def loaded_code() -> LoadedCode:
-    """Find the code that this process has loaded.
+    """Find the code that this process has loaded; anew only where a module came, went or was reloaded.
 
     Data that code reads while it runs (a file of parameters, an environment variable) is not seen.
     """
-    tops = {name.partition(".")[0] for name in list(sys.modules)}
+    global _found
+    names = set(sys.modules)
+    if _found is None or _found[0] != names or not _found[1].is_loaded():
+        _found = names, _walk(names)
+    return _found[1]
+
+
+def _walk(names: Iterable[str]) -> LoadedCode:
+    """Code of the modules of these names."""
+    tops = {name.partition(".")[0] for name in names}
     packages = {name for top in tops for name in _distributions().get(top, ())}
-    sources = {
-        name: [_loaded_digest(name), file] for name in sorted(sys.modules) if (file := _local_file(name))
-    }
+    sources = {name: [_loaded_digest(name), file] for name in sorted(names) if (file := _local_file(name))}
     return LoadedCode(_versions(), {name: _version(name) for name in sorted(packages)}, sources)
 
 
@@ -130,9 +144,16 @@ def _loaded_digest(name: str) -> str:
 def _digest(path: str) -> str:
     """SHA-256 (hex) of a file, empty where it cannot be read."""
     try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        state = os.stat(path)
+        return _digest_of(path, state.st_ino, state.st_size, state.st_mtime_ns)
     except OSError:
         return ""
+
+
+@cache
+def _digest_of(path: str, *state: int) -> str:
+    """SHA-256 (hex) of a file, read once in each state of it."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 @cache

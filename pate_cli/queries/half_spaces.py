@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.special import expit
 
 from pate_cli.matrices import dense
@@ -189,6 +189,15 @@ class _HalfSpace:
         raise NotImplementedError
 
 
+def _factor(system: FloatArray) -> FloatArray:
+    """Lower triangle of Cholesky's factor; LinAlgError where there is none."""
+    # not SciPy's own functions over these, whose checks take longer than the work
+    factor, info = dpotrf(system, lower=True, overwrite_a=True)
+    if info:
+        raise np.linalg.LinAlgError("the curvature is not positive definite")
+    return np.asarray(factor)
+
+
 class _InPoints(_HalfSpace):
     """Half-space as a sum of the points, w = sum_i a_i x_i; A is K, their inner products."""
 
@@ -200,9 +209,9 @@ class _InPoints(_HalfSpace):
         # H^-1 = I - X' S (I + S K S)^-1 S X with S^2 the curvature of each point's loss
         system = self._root[:, None] * self._A * self._root
         system.flat[:: len(z) + 1] += 1.0
-        self._factor = cholesky(system, lower=True, overwrite_a=True, check_finite=False)
+        self._factor = _factor(system)
         right = curve * z + pull
-        inner = cho_solve((self._factor, True), self._root * (self._A @ right), check_finite=False)
+        inner = dpotrs(self._factor, self._root * (self._A @ right), lower=True)[0]
         return np.asarray(right - self._root * inner - v)
 
     def direction(self, X: FloatArray) -> FloatArray:
@@ -211,7 +220,7 @@ class _InPoints(_HalfSpace):
 
     def at(self, k: FloatArray, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """w.x and x.H^-1 x of B points, by their products with the n points, (n, B), and themselves, (B,)."""
-        pulled = solve_triangular(self._factor, self._root[:, None] * k, lower=True, check_finite=False)
+        pulled = dtrtrs(self._factor, self._root[:, None] * k, lower=True)[0]
         return self.at_minimum @ k, np.maximum(squares - (pulled * pulled).sum(axis=0), _TINY)
 
 
@@ -224,8 +233,8 @@ class _InFeatures(_HalfSpace):
     def _step(self, v: FloatArray, z: FloatArray, pull: FloatArray, curve: FloatArray) -> FloatArray:
         H = dsyrk(1.0, (self._A * np.sqrt(curve)[:, None]).T, lower=True)
         H.flat[:: len(v) + 1] += 1.0
-        self._factor = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
-        return np.asarray(cho_solve((self._factor, True), pull @ self._A - v, check_finite=False))
+        self._factor = _factor(H)
+        return np.asarray(dpotrs(self._factor, pull @ self._A - v, lower=True)[0])
 
     def direction(self, X: FloatArray) -> FloatArray:
         """The minimiser, w."""
@@ -233,7 +242,7 @@ class _InFeatures(_HalfSpace):
 
     def at(self, columns: FloatArray, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """w.x and x.H^-1 x of B points, the columns of a matrix, (d, B)."""
-        pulled = solve_triangular(self._factor, columns, lower=True, check_finite=False)
+        pulled = dtrtrs(self._factor, columns, lower=True)[0]
         return self.at_minimum @ columns, np.maximum((pulled * pulled).sum(axis=0), _TINY)
 
 

@@ -54,6 +54,7 @@ _TEXTS = (
 )
 _END = ("row", "checksum", "repeat", "status", "reason")
 _PAUSE = 1.0  # least seconds between two writings of a file that grows
+_SHARE = 50  # of the time at most one part in so many is spent on them
 
 
 class RepeatsFile:
@@ -71,7 +72,7 @@ class RepeatsFile:
         self._left = [name for name in left if name not in same]
         self._rows = {name: {k: v for k, v in row.items() if k not in same} for name, row in rows.items()}
         self._done: dict[str, dict[int, RepeatResult | str]] = {name: {} for name in rows}
-        self._written = -_PAUSE
+        self._next = -math.inf
 
     def add(self, row: str, repeat: int, result: RepeatResult | str) -> None:
         """Add a repeat, or the reason why it failed."""
@@ -82,11 +83,12 @@ class RepeatsFile:
         self._rows[row] |= {"status": status, "reason": reason}
 
     def grow(self) -> None:
-        """Write what was measured so far, unless that was done less than a second ago."""
-        if any(self._done.values()) and time.monotonic() - self._written >= _PAUSE:
+        """Write what was measured so far, unless that was done less than a second ago, or takes long."""
+        if (began := time.monotonic()) >= self._next and any(self._done.values()):
             with contextlib.suppress(OSError):  # of a full disk, which `write` names at the end
                 self.write()
-            self._written = time.monotonic()
+            ended = time.monotonic()
+            self._next = ended + max(_PAUSE, _SHARE * (ended - began))
 
     def write(self) -> None:
         """Write the file; its directory is made if absent."""

@@ -99,6 +99,11 @@ def test_a_change_after_it_was_loaded_is_not_what_runs(write):
     assert loaded_code() == before  # this process still runs what it has loaded
     importlib.reload(sys.modules["mine.more"])
     assert not before.is_current()
+    assert loaded_code() != before
+    assert loaded_code().is_current()
+    importlib.import_module("other")
+    del sys.modules["one"]  # as many modules as before
+    assert {"one", "other"} & {*loaded_code().sources} == {"other"}
 
 
 def test_a_process_that_has_loaded_another_source_is_refused(write):
