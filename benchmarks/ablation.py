@@ -47,7 +47,7 @@ class Constant(NamedTuple):
     mechanism: str
 
 
-_COUNT, _SCORES = "pate_cli.mechanisms.teaching", "pate_cli.mechanisms.scores"
+_COUNT, _SCORES = "pate_cli.mechanisms.options", "pate_cli.mechanisms.scores"
 CONSTANTS = (
     Constant(_COUNT, "_RATIO", (0.4, 1.6), "gaussian"),
     Constant(_COUNT, "_FEWEST_RECORDS", (5, 20), "gaussian"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol, TypeVar
@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from pate_cli.errors import ConfigError, InputError
 
 __all__ = ["Check", "Flag", "Listed", "OneOf", "Or", "Real", "Text", "Whole"]
-__all__ += ["known", "option", "option_names", "read", "read_options", "read_values", "take"]
+__all__ += ["known", "listed", "option", "option_names", "read", "read_options", "read_values", "take"]
 
 T = TypeVar("T")
 
@@ -239,3 +239,9 @@ def _digits(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_digits(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """The first few names, and how many more there are."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -19,19 +19,13 @@ import numpy as np
 from pate_cli import datasets, learners, mechanisms, students, teachers
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.diagnostics import diagnostics
-from pate_cli.mechanisms.evaluation import Evaluation, diagnosed, evaluated
-from pate_cli.mechanisms.teaching import (
-    chosen_count,
-    in_codes,
-    sees_features,
-    teaching_key,
-    train_groups,
-    with_features,
-)
-from pate_cli.mechanisms.whole import WholeMechanism, whole
+from pate_cli.mechanisms.teaching import train_groups
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import Noise
+from pate_cli.runs.diagnostics import diagnostics
+from pate_cli.runs.evaluation import Evaluation, diagnosed, evaluated
+from pate_cli.runs.guarantee import WholeMechanism, whole
+from pate_cli.runs.mapping import in_codes, sees_features, teaching_key, with_features
 from pate_cli.streams import Streams
 from pate_cli.types import (
     Answers,
@@ -177,12 +171,12 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
     delta = config.delta or 1 / sizes.n_private
     evaluation = Evaluation.of(config, sizes.n_private, C, delta)
     sizes = replace(sizes, n_private=sizes.n_private - (evaluation.n if evaluation else 0))
-    sparse, module = datasets.becomes_sparse(dataset), mechanisms.find(config.mechanism.name)
-    count = chosen_count(module, sizes.n_private, C, config.eps, delta) if t.auto_count else t.count
+    sparse, options = datasets.becomes_sparse(dataset), config.mechanism.options
+    count = options.auto_count(sizes.n_private, C, config.eps, delta) if t.auto_count else t.count
     n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=count)
     learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse)
     students.check_student(s.estimator, s.params, n_classes=C, sparse=sparse)
-    mapped = mechanisms.features_of(config.mechanism.name, config.features.name)
+    mapped = options.features(config.features.name)
     setting = Setting(
         eps=config.eps,
         delta=delta,
@@ -201,7 +195,7 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
         teacher_mapped=sees_features(t, mapped, C),
         student_mapped=sees_features(s, mapped, C),
     )
-    calibrated = partial(module.calibrate, config.mechanism.options)
+    calibrated = partial(mechanisms.find(config.mechanism.name).calibrate, options)
     exact = exact and config.release
     all_of_it = whole(calibrated, setting, points, config.generate.share, exact, evaluation)
     plan, promised = all_of_it.plan, all_of_it.guarantee
@@ -224,7 +218,12 @@ def _best_points(config: RunConfig, dataset: Dataset) -> int:
     """Public points where the mechanism's bound is least, at most those there are, or half of those left."""
     least = config.split.shares | {"public": 1, "budget": 1}
     parts = datasets.sizes_of(dataset, **least, release=config.release)
-    best = mechanisms.best_points(config.mechanism.name, parts.n_private, dataset.n_features, config.eps)
+    best = config.mechanism.options.best_points(parts.n_private, dataset.n_features, config.eps)
+    if best is None:
+        every = {name: mechanisms.find(name).Options for name in mechanisms.names()}
+        own = mechanisms.MechanismOptions.best_points
+        having = " or ".join(name for name, options in every.items() if options.best_points is not own)
+        raise ConfigError("split.public", "auto", f"a number, or null; auto with mechanism={having}")
     left = parts.n_private if config.split.mode == "label_private" else parts.n_test
     most = (left + 1) // 2 if dataset.public is None else dataset.public.n_records
     return max(1, int(min(best, most)))

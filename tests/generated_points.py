@@ -13,8 +13,8 @@ import pytest
 from pate_cli import pipeline
 from pate_cli.config import compose, parse
 from pate_cli.datasets.encoding import TableEncoder
-from pate_cli.datasets.generated import Generated
 from pate_cli.datasets.schema import ColumnSchema, Schema
+from pate_cli.features.generated import Generated
 from pate_cli.privacy.events import Account, Gdp, Pure
 from pate_cli.privacy.kinds import GaussianNoise
 from pate_cli.testing import CheckFailed, require
@@ -48,7 +48,7 @@ class Beside:
         frame, y = table(n)
         units = np.arange(n) % (n // 2) if self.persons else None
         encoder = TableEncoder(schema)
-        public = Generated.of(kind, schema, frame)
+        public = Generated.of(kind, COLUMNS, frame)
         data = Dataset("made", frame, y, ("a", "b"), "0" * 64, "here", encoder, public)
         if units is not None:
             data = Dataset(

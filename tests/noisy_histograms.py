@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from pate_cli.mechanisms.base import Mechanism
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.privacy.kinds import LaplaceNoise
 from pate_cli.types import Answers, PrivacyLoss, Released
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """It has none."""
 
 

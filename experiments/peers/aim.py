@@ -19,6 +19,7 @@ from pate_cli.checks import Whole, option
 from pate_cli.errors import InfeasibleError
 from pate_cli.matrices import dense
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, no_answers
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account, Gdp, Pure
 from pate_cli.privacy.kinds import ExponentialChoice, GaussianNoise
@@ -35,15 +36,10 @@ _NOISE = math.sqrt(2 / math.pi)  # mean size of Gaussian noise of deviation 1
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """Options of `mechanism=aim`."""
 
     bins: int = option(8, Whole(2))
-
-
-def label(options: Options) -> str:
-    """Name in tables."""
-    return "aim"
 
 
 def calibrate(options: Options, setting: Setting) -> Mechanism:

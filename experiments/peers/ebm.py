@@ -20,6 +20,7 @@ from pate_cli.checks import Whole, option
 from pate_cli.errors import InfeasibleError
 from pate_cli.matrices import dense
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, no_answers
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account
 from pate_cli.privacy.gaussian import eps_of_mu, mu_of, profile
@@ -32,15 +33,10 @@ _BINS_SHARE = 0.1  # of eps, for the histograms: the library's default
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """Options of `mechanism=ebm`; all others are the library's defaults."""
 
     rounds: int = option(300, Whole(1))
-
-
-def label(options: Options) -> str:
-    """Name in tables."""
-    return "ebm"
 
 
 def calibrate(options: Options, setting: Setting) -> Mechanism:

@@ -12,11 +12,11 @@ from pate_cli import mechanisms
 from pate_cli.audit.attack import RUNS
 from pate_cli.audit.persons import person_attacks
 from pate_cli.audit.releases import default_attacks, release_attack
-from pate_cli.datasets.generated import Generated, Marginals
 from pate_cli.datasets.schema import ColumnSchema
 from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.features.generated import Generated, Marginals
 from pate_cli.mechanisms.votes import VoteAttack
-from pate_cli.mechanisms.whole import MarginalsAudit, whole
+from pate_cli.runs.guarantee import MarginalsAudit, whole
 from pate_cli.types import Setting
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ __all__ = ["RECORDS", "TEACHERS", "Target", "make_target"]
 
 TEACHERS = 1000
 RECORDS = 100_000
-_FEW_TEACHERS = 16  # of a mechanism with a check: all counts are near its threshold, as attacks need
 _MOST_TEACHERS = 2**21
 _FEATURES = 2
 _DELTA = 1e-5
@@ -116,7 +115,7 @@ def _feasible(
         n_private=0,
         n_public=queries,
         budget=queries,
-        n_features=1 if getattr(m.options, "hypotheses", "") == "thresholds" else _FEATURES,
+        n_features=m.options.audited_columns() or _FEATURES,
         n_classes=classes,
         n_teachers=0,
         sparse=False,
@@ -124,8 +123,7 @@ def _feasible(
         student=(config.student.estimator, config.student.params),
         unanswered=config.student.unanswered,
     )
-    checked = getattr(m.options, "confidence", 0)
-    K = teachers or (_FEW_TEACHERS if checked else TEACHERS)
+    K = teachers or m.options.audited_teachers() or TEACHERS
     first: InfeasibleError | None = None
     while K < _MOST_TEACHERS:
         n = records or max(RECORDS, 2 * K)

@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Put a mechanism, ours or of another package, to the checks that all of them pass: "
         "history replayed, values moved against the sensitivity stated, cost paid and noise drawn, calls "
         "with few and many queries, learners that fail, releases of neighbouring files, the audit. NAME may "
-        "be the import path of a module. Without mechanism.KEY=VALUE the module's checked_options are "
+        "be the import path of a module. Without mechanism.KEY=VALUE those of its Options.checked are "
         "tried. Makes its own records; writes nothing. Exit code 1 if a check fails.",
         epilog="Example: pate check mechanism=svt mechanism.cutoff=2. None of the checks proves a guarantee. "
         "docs/auditing.md says what they mean, docs/extending.md how a test of your own runs them.",

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
-from pate_cli import mechanisms
 from pate_cli.commands import grid, tune
 from pate_cli.commands.printing import print_json, print_table, split_output_options
 from pate_cli.config import Composer, command_line
@@ -147,7 +146,7 @@ def _point(row: Row) -> dict[str, Any]:
         _, _, remedy = row.message.rpartition("what would do: ")
         return point | {"feasible": "no", "status": row.status, "message": row.message, "remedy": remedy}
     outlook, n = p.plan.outlook(), p.n_teachers
-    point |= {"teachers": n, "queries": p.plan.describe().get("ell")}
+    point |= {"teachers": n, "queries": p.plan.asks_at_most}
     if n:
         point["records_a_teacher"] = _trained_on(row) // n
     if outlook and n:
@@ -223,20 +222,19 @@ def _teachers(run: Row, counted: str) -> list[tuple[str, Any, str]]:
 
 def _trained_on(run: Row) -> int:
     """Number of private records (or persons) that teachers are trained on."""
-    public = run.prepared.plan.describe()
-    n = run.prepared.sizes.n_private
-    chosen: int = next((public[key] for key in ("n_sampled", "n_relabelled") if public.get(key)), n)
-    return chosen - int(public.get("n_holdout", 0))
+    plan = run.prepared.plan
+    chosen = plan.relabelling.n_records if plan.relabelling else run.prepared.sizes.n_private
+    return chosen - plan.n_held_out
 
 
 def _queries(run: Row) -> list[tuple[str, Any, str]]:
     """Number of queries that the guarantee is for, and which they are."""
-    public, m = run.prepared.plan.describe(), run.prepared.sizes.n_public
-    ell, answers = public.get("ell"), public.get("answers")
+    plan, m = run.prepared.plan, run.prepared.sizes.n_public
+    ell, answers = plan.asks_at_most, plan.answers_at_most
     if ell is None:
         return []
     asked = "all public points" if ell >= m else f"of {m:,} public points"
-    if mechanisms.picks_queries(run.config.mechanism.name):
+    if run.config.mechanism.options.picks_queries:
         asked = "split.budget, chosen actively"
     rows: list[tuple[str, Any, str]] = [("queries, at most", ell, f"queries: {asked}")]
     if answers is not None and answers < ell:

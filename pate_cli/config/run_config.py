@@ -170,7 +170,7 @@ class MechanismConfig:
     @property
     def oracle(self) -> str:
         """Name of the answering mechanism in tables; some only select the queries of another one."""
-        return mechanisms.oracle(self.name, self.options)
+        return str(self.options.answered_by(self.name))
 
 
 @dataclass(frozen=True)
@@ -322,7 +322,7 @@ def _compute(group: Mapping[str, Any]) -> ComputeConfig:
 def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
     name = take("mechanism.name", group.get("name"), Text())
     options = mechanisms.read(name, {key: value for key, value in group.items() if key != "name"})
-    return MechanismConfig(name, options, mechanisms.label(name, options))
+    return MechanismConfig(name, options, options.label(name))
 
 
 def _group(raw: Mapping[str, Any], key: str) -> dict[str, Any]:

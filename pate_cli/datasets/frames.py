@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pate_cli.datasets.encoding import TableEncoder
-from pate_cli.datasets.generated import Generated
 from pate_cli.datasets.inference import infer
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.names import alike
@@ -18,6 +17,7 @@ from pate_cli.datasets.new_records import training_table
 from pate_cli.datasets.reading import RecordTable, columns_of, has_value
 from pate_cli.datasets.schema import read_schema
 from pate_cli.errors import DataError
+from pate_cli.features.generated import Generated
 from pate_cli.types import IntArray, Part
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def records(frame: pd.DataFrame, encoder: TableEncoder, name: str) -> pd.DataFra
 def public_part(public: Any, X: pd.DataFrame, encoder: TableEncoder) -> Part:
     """Public points under an encoder's schema; or those that a run makes of it, for records X."""
     if isinstance(public, str):
-        return Generated.of(public, encoder.schema, X)
+        return Generated.of(public, encoder.schema.columns, X)
     return Part(records(public, encoder, "X_public"), None)
 
 

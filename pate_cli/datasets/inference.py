@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pate_cli.checks import listed
 from pate_cli.datasets.reading import Counts, RecordTable, has_value, texts
 from pate_cli.datasets.schema import (
     PLAIN_NUMBERS,
     ColumnSchema,
     Schema,
     has_decimal_comma,
-    listed,
     not_a_number,
     typed,
 )

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pate_cli.checks import listed
 from pate_cli.datasets.reading import RecordTable
-from pate_cli.datasets.schema import ColumnSchema, Schema, listed
+from pate_cli.datasets.schema import ColumnSchema, Schema
 from pate_cli.errors import DataError
 
 if TYPE_CHECKING:

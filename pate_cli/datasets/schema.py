@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from pate_cli.checks import Flag, Listed, OneOf, Or, Real, known, option, read_options, take
+from pate_cli.checks import Flag, Listed, OneOf, Or, Real, known, listed, option, read_options, take
 from pate_cli.datasets.labels import identity, number_in
 from pate_cli.datasets.reading import Counts, RecordTable, has_value, read_bytes, texts
 from pate_cli.datasets.three_files import Cell
@@ -25,7 +25,7 @@ from pate_cli.types import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PLAIN_NUMBERS", "ColumnSchema", "Schema", "as_yaml", "has_decimal_comma", "listed"]
+__all__ = ["PLAIN_NUMBERS", "ColumnSchema", "Schema", "as_yaml", "has_decimal_comma"]
 __all__ += ["not_a_number", "read_schema", "typed"]
 
 PLAIN_NUMBERS = "plain numbers, without units and without separators of thousands"
@@ -279,9 +279,3 @@ def typed(key: str, *values: str) -> str:
         return f"dataset.{key}=[{','.join(values)}]"
     words = ['"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values]
     return shlex.quote(f"dataset.{key}=[{','.join(words)}]")
-
-
-def listed(names: Sequence[str], most: int = 6) -> str:
-    """The first few names, and how many more there are."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

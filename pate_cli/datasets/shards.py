@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.checks import Or, Whole, option
+from pate_cli.checks import Or, Whole, listed, option
 from pate_cli.datasets import kind_of
 from pate_cli.datasets.inference import ROW_NAMES, has_row_names
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.libsvm import load_file, raw_file, with_columns, zero_based, zeros
 from pate_cli.datasets.parquet import read_parquet
 from pate_cli.datasets.reading import RecordTable, joint_digest
-from pate_cli.datasets.schema import listed
 from pate_cli.datasets.three_files import Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.matrices import without_tiny

@@ -23,7 +23,7 @@ from pate_cli.types import Holdout, PrivateRecords, PublicPoints, Split
 if TYPE_CHECKING:
     import numpy as np
 
-    from pate_cli.datasets.generated import Marginals
+    from pate_cli.features.generated import Marginals
     from pate_cli.privacy.door import Door
     from pate_cli.types import Dataset, IntArray
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.checks import Listed, Or, option
+from pate_cli.checks import Listed, Or, listed, option
 from pate_cli.datasets.inference import (
     ROW_NAMES,
     has_row_names,
@@ -23,7 +23,7 @@ from pate_cli.datasets.inference import (
 from pate_cli.datasets.labels import Labels, identity, number_in
 from pate_cli.datasets.names import alike
 from pate_cli.datasets.reading import RecordTable
-from pate_cli.datasets.schema import ColumnSchema, Schema, listed, read_schema, typed
+from pate_cli.datasets.schema import ColumnSchema, Schema, read_schema, typed
 from pate_cli.datasets.three_files import PATH, Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.types import Dataset, IntArray
@@ -64,7 +64,7 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
     share of each split. `what` is the kind of file for messages, as "a CSV file".
     """
     from pate_cli.datasets.encoding import TableEncoder
-    from pate_cli.datasets.generated import Generated
+    from pate_cli.features.generated import Generated
 
     if options.generated and options.schema is None:  # before the private file is read
         accepted = f"a file that declares the columns, with dataset.public={options.public}"
@@ -111,7 +111,7 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         unit=unit,
     )
     if options.generated:
-        points = Generated.of(str(options.public), schema, dataset.X)
+        points = Generated.of(str(options.public), schema.columns, dataset.X)
         dataset = replace(dataset, public=points)
     remarks = [f"{where.name}: {schema.brief()}"]
     if public is not None:

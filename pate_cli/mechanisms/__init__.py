@@ -8,16 +8,16 @@ import importlib.util
 import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from pate_cli.checks import read_options
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.base import Mechanism, MechanismOptions, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.types import Setting
 
-__all__ = ["GROUP", "Mechanism", "SampledAttack", "VoteMechanism"]
-__all__ += ["best_points", "calibrate", "checked_options", "features_of", "find", "label", "names", "oracle"]
-__all__ += ["picks_queries", "read"]
+__all__ = ["GROUP", "Mechanism", "MechanismOptions", "SampledAttack", "VoteMechanism"]
+__all__ += ["calibrate", "find", "names", "read"]
 
 GROUP = "pate.mechanisms"
 """Entry points of mechanisms of other packages: a name and a module."""
@@ -36,13 +36,15 @@ def find(name: str) -> Any:
             module = importlib.import_module(f"{room}.{name}")
             if hasattr(module, "Options"):
                 return module
-    for point in importlib.metadata.entry_points(group=GROUP, name=name):
-        return point.load()
-    if (module := _imported(name)) is not None:
-        if hasattr(module, "Options") and hasattr(module, "calibrate"):
-            return module
-        raise ConfigError("mechanism.name", name, "a module with Options and calibrate (docs/extending.md)")
-    raise ConfigError("mechanism.name", name, ", ".join(names()))
+    points = importlib.metadata.entry_points(group=GROUP, name=name)
+    module = next((point.load() for point in points), None) or _imported(name)
+    if module is None:
+        raise ConfigError("mechanism.name", name, ", ".join(names()))
+    options = getattr(module, "Options", object)
+    if not issubclass(options, MechanismOptions) or not hasattr(module, "calibrate"):
+        accepted = "a module with Options, of MechanismOptions, and calibrate (docs/extending.md)"
+        raise ConfigError("mechanism.name", name, accepted)
+    return module
 
 
 def _imported(name: str) -> Any:
@@ -68,57 +70,6 @@ def names() -> list[str]:
 def read(name: str, given: Mapping[str, Any]) -> Any:
     """Check the given options of a mechanism; raises InputError."""
     return read_options(find(name).Options, given, "mechanism.")
-
-
-def label(name: str, options: Any) -> str:
-    """Name of a mechanism in tables, which may depend on its options."""
-    return (
-        options.label(name) if isinstance(options, MechanismOptions) else _hook(name, "label", options, name)
-    )
-
-
-def oracle(name: str, options: Any) -> str:
-    """Name of the mechanism that answers: itself, or that of which it only selects the queries."""
-    if isinstance(options, MechanismOptions):
-        return options.answered_by(name)
-    return _hook(name, "oracle", options, label(name, options))
-
-
-def _hook(name: str, hook: str, options: Any, default: str) -> str:
-    """As a module without `MechanismOptions` says: to be dropped."""
-    return str(getattr(find(name), hook)(options)) if hasattr(find(name), hook) else default
-
-
-def picks_queries(name: str) -> bool:
-    """Whether a mechanism chooses `split.budget` of the public points, instead of taking all of them."""
-    return _promises(name).picks_queries
-
-
-def best_points(name: str, n: int, d: int, eps: float) -> float:
-    """Number of public points of `split.public=auto`, from public numbers: n records of d columns."""
-    module = find(name)
-    if not hasattr(module, "best_points"):
-        having = " or ".join(other for other in names() if hasattr(find(other), "best_points"))
-        raise ConfigError("split.public", "auto", f"a number, or null; auto with mechanism={having}")
-    return float(module.best_points(n, d, eps))
-
-
-def checked_options(name: str) -> tuple[dict[str, Any], ...]:
-    """Options that `pate check` puts a mechanism to; by default its defaults."""
-    return tuple(getattr(find(name), "checked_options", ({},)))
-
-
-def features_of(name: str, asked: str) -> str:
-    """Features of a run: as asked; for `auto` what the mechanism prefers, `kernel` if it does not say."""
-    return _promises(name).features_default if asked == "auto" else asked
-
-
-def _promises(name: str) -> type[MechanismOptions]:
-    options: Any = find(name).Options
-    if issubclass(options, MechanismOptions):
-        return cast("type[MechanismOptions]", options)
-    old = {"features_default": getattr(find(name), "features_default", "kernel")}  # to be dropped
-    return type("Options", (MechanismOptions,), old)
 
 
 def calibrate(name: str, given: Mapping[str, Any], setting: Setting) -> Mechanism:

@@ -8,16 +8,15 @@ from typing import Literal
 
 from pate_cli.checks import Flag, OneOf, Real, option
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.base import MechanismOptions, VoteMechanism
+from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.gaussian import gaussian_labels
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.sparse_vector import CALIBRATION, CUTOFF, stable_labels
 from pate_cli.queries.half_spaces import Active
 from pate_cli.queries.thresholds import Disagreement
 from pate_cli.types import Setting
 
 __all__ = ["Options", "calibrate"]
-
-checked_options: tuple[dict[str, str], ...] = ({}, {"oracle": "svt"})
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,8 @@ class Options(MechanismOptions):
     `constant`, `theta`, `failure` and `best_error` of ``hypotheses=thresholds`` (see `Disagreement`), `step`
     of ``test=weighted`` (see `OnlineLearner`).
     """
+
+    checked = ({}, {"oracle": "svt"})
 
     oracle: str = option("gaussian", OneOf(("gaussian", "svt")))
     mellowness: float = option(0.05, Real(0, closed_below=True))
@@ -48,6 +49,10 @@ class Options(MechanismOptions):
         """With the oracle if it is not the default, and the exact form."""
         name = "active-svt" if self.oracle == "svt" else "active"
         return f"{name}-exact" if self.hypotheses == "thresholds" else name
+
+    def audited_columns(self) -> int | None:
+        """See `MechanismOptions`."""
+        return 1 if self.hypotheses == "thresholds" else None
 
     def answered_by(self, name: str) -> str:
         """The oracle; the exact form has a student of its own."""

@@ -2,14 +2,10 @@
 
 A mechanism is one module of `pate_cli.mechanisms` (or of `agnostic`, `direct` and `scores` in it). It has
 
-- ``Options``: a frozen dataclass, each field declared with its default and check (`pate_cli.checks.option`);
+- ``Options``: a frozen dataclass of `pate_cli.mechanisms.options.MechanismOptions`, which has what is asked
+  before calibration; each field is declared with its default and check (`pate_cli.checks.option`), and
   `conf/mechanism/NAME.yaml` has the same defaults;
-- ``calibrate(options, setting) -> Mechanism``, which refuses what cannot work before any training;
-- where a table should name it otherwise, ``label(options) -> str``; where another one answers, and it only
-  selects the queries, ``oracle(options) -> str``, the name of that;
-- where it chooses which points are labelled, ``picks_queries = True``;
-- where its defaults are slow or leave code unused, ``checked_options``, a tuple of options that `pate check`
-  puts it to, the first in all forms.
+- ``calibrate(options, setting) -> Mechanism``, which refuses what cannot work before any training.
 
 Mechanisms of other packages come by an entry point of the group ``pate.mechanisms``, or by the import path of
 their module (``mechanism.name=my_package.my_mechanism``).
@@ -30,6 +26,7 @@ from pate_cli.errors import BudgetSpent, ConfigError
 from pate_cli.mechanisms.votes import Outlook, VoteAttack, on_counts
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account, compose
+from pate_cli.privacy.gaussian import rounding_of
 from pate_cli.queries import Passive, Strategy, Stream, passive_order
 from pate_cli.types import (
     Answer,
@@ -41,14 +38,19 @@ from pate_cli.types import (
     PublicPoints,
     Released,
     ReleasedLabels,
+    Setting,
     Votes,
 )
 
 __all__ = ["UNPROVED", "Mechanism", "NumbersTable", "Sample", "SampledAttack", "Session", "VoteMechanism"]
-__all__ += ["MechanismOptions", "no_answers"]
+__all__ += ["Relabelling", "no_answers"]
 
 UNPROVED = PrivacyLoss(math.inf, 1.0, "releases that the proof does not have")
 """`Mechanism.loss` where something passed the door that the proof does not count."""
+
+_SPARE = (1e-3, 1e-5, 0.05)
+"""What is kept for integer noise where the noised numbers of a mechanism are not known: of eps, but at least
+so much, and at most the share that `gaussian.vector_mu` allows."""
 
 Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
 """``sample(neighbour, rng, runs)``: releases of independent runs on D, or on its neighbour D', coded as
@@ -88,27 +90,15 @@ class NumbersTable(NamedTuple):
     caption: str = ""
 
 
-class MechanismOptions:
-    """What a mechanism promises before it is calibrated: the base of the `Options` of its module.
+class Relabelling(NamedTuple):
+    """Relabelling of records by a hypothesis that is not released: one record may then move all labels.
 
-    Attributes
-    ----------
-    picks_queries : bool
-        Whether it chooses `split.budget` of the public points, instead of taking all of them.
-    features_default : str
-        Features of a run with ``features=auto``.
+    `function` takes the hypotheses, the features, and their labels, or the other records as (features,
+    labels). The proof counts what it costs; a check puts a function into its place that moves no label.
     """
 
-    picks_queries: ClassVar[bool] = False
-    features_default: ClassVar[str] = "kernel"
-
-    def label(self, name: str) -> str:
-        """Its name in tables, which may depend on its options."""
-        return name
-
-    def answered_by(self, name: str) -> str:
-        """Label of the mechanism that answers: itself, or that of which it only selects the queries."""
-        return self.label(name)
+    function: Callable[..., Any]
+    n_records: int  # that the proof is for
 
 
 class Mechanism(ABC):
@@ -123,32 +113,41 @@ class Mechanism(ABC):
     teacher's part (`parts`), as teachers that vote always do, or clips the sum of a person's gradients
     (`sums`)."""
 
-    relabels: ClassVar[bool] = False
-    """Whether it relabels records by a hypothesis that it does not release: one record may then move all
-    labels, which its proof counts. `relabelling` says how many."""
-
     all_directions: ClassVar[bool] = False
     """Whether its teachers see all features that public points make, and not only as many as they have
     records: for a mechanism that weighs them itself."""
 
     @property
     def n_held_out(self) -> int:
-        """How many records judge and do not teach."""
+        """Number of records that judge and do not teach."""
         return 0
 
     @property
     def asks_at_most(self) -> int | None:
-        """Most queries that it answers; None where it answers none."""
+        """Most queries that it takes; None where there are none to count."""
         return None
 
     @property
-    def relabelling(self) -> dict[str, int]:
-        """Numbers of records that its proof relabels from and relabels, by `relabel`'s function."""
-        return {}
+    def answers_at_most(self) -> int | None:
+        """Most queries that it answers."""
+        return self.asks_at_most
+
+    @property
+    def relabelling(self) -> Relabelling | None:
+        """How it relabels records before it learns from them; by default it does not."""
+        return None
 
     def drawn_inside(self) -> Counter[tuple[str, float]]:
-        """Noise it draws beside its releases, by law and scale."""
+        """Noise that a run draws beside its releases, by law and scale."""
         return Counter()
+
+    def integer_loss(self, setting: Setting, eps: float) -> float:
+        """Bound what integer noise costs beyond mu: c in `pate_cli.privacy.gaussian`.
+
+        Where the noised numbers are not known before, a share of eps is kept.
+        """
+        share, least, most = _SPARE
+        return max(min(eps, 1.0) * share, min(least, min(eps, 1.0) * most))
 
     @property
     def draws_copies(self) -> bool:
@@ -339,6 +338,10 @@ class VoteMechanism(Mechanism):
     def asks_at_most(self) -> int:
         """See `Mechanism`."""
         return self.ell
+
+    def integer_loss(self, setting: Setting, eps: float) -> float:
+        """See `Mechanism`: a number for each query and class."""
+        return rounding_of(self.ell * setting.n_classes)
 
     @abstractmethod
     def session(self, door: Door, runs: int = 1) -> Session:

@@ -11,6 +11,7 @@ import numpy as np
 from pate_cli.checks import OneOf, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import NumbersTable, Session, VoteMechanism
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.votes import Outlook, l2_sensitivity, majority, noisy_counts, of_noisy_counts
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import (
@@ -26,14 +27,21 @@ from pate_cli.privacy.gaussian import (
 )
 from pate_cli.types import PrivacyLoss, ReleasedLabels, Setting, Votes
 
-__all__ = ["Gaussian", "GaussianSession", "Options", "best_points", "calibrate", "gaussian_labels"]
+__all__ = ["Gaussian", "GaussianSession", "Options", "calibrate", "gaussian_labels"]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """Options of `mechanism=gaussian`."""
 
     calibration: Calibration = option("tight", OneOf(CALIBRATIONS))
+
+    def best_points(self, n_private: int, n_features: int, eps: float) -> float:
+        """Number of public points m* that minimises the bound of Theorem 28 at tau = 1 (LZCW21 Remark 29).
+
+        ``d/m + d sqrt(m)/(n eps)``, without constants and logarithms: ``(n eps)^(2/3)`` for any d.
+        """
+        return float((n_private * eps) ** (2 / 3))
 
 
 def calibrate(options: Options, setting: Setting) -> Gaussian:
@@ -41,14 +49,6 @@ def calibrate(options: Options, setting: Setting) -> Gaussian:
     s = setting
     mechanism = gaussian_labels(s.eps, s.delta, s.n_public, s.n_classes, options.calibration)
     return replace(mechanism, n_teachers=s.n_teachers)
-
-
-def best_points(n: int, d: int, eps: float) -> float:
-    """Number of public points m* that minimises the bound of Theorem 28 at tau = 1 (LZCW21 Remark 29).
-
-    ``d/m + d sqrt(m)/(n eps)``, without constants and logarithms: ``(n eps)^(2/3)`` for any d.
-    """
-    return float((n * eps) ** (2 / 3))
 
 
 def gaussian_labels(

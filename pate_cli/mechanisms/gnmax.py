@@ -17,6 +17,7 @@ from scipy.special import ndtr
 from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import UNPROVED, Session, VoteMechanism
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.votes import (
     Outlook,
     VoteAttack,
@@ -34,24 +35,27 @@ from pate_cli.privacy.gnmax import eps_of_rdp, rdp_of_bit, rdp_of_majority
 from pate_cli.privacy.kinds import GaussianNoise
 from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
-__all__ = ["Gnmax", "GnmaxSession", "Options", "calibrate", "label"]
-
-checked_options: tuple[dict[str, Any], ...] = ({}, {"confidence": 0.6})
+__all__ = ["Gnmax", "GnmaxSession", "Options", "calibrate"]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """Options of `mechanism=gnmax`."""
+
+    checked = ({}, {"confidence": 0.6})
 
     confidence: float = option(0.0, Real(0, 1, closed_below=True, open_above=True))
     """Share of the teachers that must agree; 0 for no check."""
     checks: float = option(0.2, Real(0, 1, open_above=True))
     """Share of mu^2 that all checks may spend."""
 
+    def label(self, name: str) -> str:
+        """See `MechanismOptions`."""
+        return "confident_gnmax" if self.confidence else "gnmax"
 
-def label(options: Options) -> str:
-    """Name in tables."""
-    return "confident_gnmax" if options.confidence else "gnmax"
+    def audited_teachers(self) -> int | None:
+        """With a check all counts are near its threshold, as attacks need."""
+        return 16 if self.confidence else None
 
 
 def calibrate(options: Options, setting: Setting) -> Gnmax:
@@ -61,7 +65,7 @@ def calibrate(options: Options, setting: Setting) -> Gnmax:
     """
     eps, delta, ell, K = setting.eps, setting.delta, setting.n_public, setting.n_teachers
     if math.isinf(eps):
-        raise ConfigError("eps", eps, f"a finite number with mechanism={label(options)}")
+        raise ConfigError("eps", eps, f"a finite number with mechanism={options.label('gnmax')}")
     mu = gaussian.mu_of(eps, delta)
     checked = options.confidence > 0
     answers, share = (setting.budget, options.checks) if checked else (ell, 0.0)
@@ -148,6 +152,11 @@ class Gnmax(VoteMechanism):
             steps = [(at, at - 1)] * self.ell
             attacks.append(attack("at the threshold of the check, a vote more", steps, K, self.n_classes))
         return attacks
+
+    @property
+    def answers_at_most(self) -> int:
+        """See `Mechanism`."""
+        return self.answers
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""

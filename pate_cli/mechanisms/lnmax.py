@@ -13,6 +13,7 @@ import numpy as np
 
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import UNPROVED, Session, VoteMechanism
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.votes import Outlook, majority
 from pate_cli.privacy.composition import eps0_of, pure_eps
 from pate_cli.privacy.door import Door
@@ -28,7 +29,7 @@ _QUARTILE_OF_DIFFERENCE = 1.1461932206205827  # upper one, of two numbers with L
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """Options of `mechanism=lnmax`: none."""
 
 

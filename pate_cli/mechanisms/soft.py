@@ -22,6 +22,7 @@ from pate_cli.checks import Or, Real, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import sparse_vector, teaching
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.votes import Steps, distance_to_instability
 from pate_cli.privacy.above_threshold import AboveThreshold, SvtCalibration
 from pate_cli.privacy.door import Door
@@ -42,9 +43,6 @@ from pate_cli.types import (
 __all__ = ["Options", "ScoreBins", "SoftPlan", "SoftSession", "calibrate", "fit_on_scores", "score_bins"]
 
 
-checked_options: tuple[dict[str, Any], ...] = ({}, {"coarse": 0.5})
-
-
 class _Width:
     """1 over a whole number: the width of a bin."""
 
@@ -59,8 +57,10 @@ class _Width:
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """Options of `mechanism=soft`."""
+
+    checked = ({}, {"coarse": 0.5})
 
     width: float = option(0.1, _Width())
     coarse: float | None = option(None, Or("null", _Width()))
@@ -126,6 +126,11 @@ class SoftPlan(Mechanism):
     def n_teachers(self) -> int:
         """K."""
         return self.setting.n_teachers
+
+    @property
+    def asks_at_most(self) -> int:
+        """See `Mechanism`."""
+        return self.setting.n_public
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers; `tests` are the sub-queries the noise is calibrated for."""

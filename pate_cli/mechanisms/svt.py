@@ -13,6 +13,7 @@ from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import gaussian, teaching
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.sparse_vector import CALIBRATION, cutoff_for_error, printed_sizes, stable_labels
 from pate_cli.mechanisms.votes import Step, Steps
 from pate_cli.privacy.above_threshold import AboveThreshold
@@ -30,24 +31,24 @@ from pate_cli.types import (
     Votes,
 )
 
-__all__ = ["Options", "PrivateCutoffPlan", "best_points", "calibrate", "label"]
+__all__ = ["Options", "PrivateCutoffPlan", "calibrate"]
 
 _ERROR = 0.25
 """Error of the teachers in an audit of the private cutoff."""
 
-checked_options: tuple[dict[str, Any], ...] = (
-    {},
-    {"cutoff": 2, "calibration": "liu2021"},
-    {"cutoff": "private"},
-)
-
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """Options of `mechanism=svt`.
 
     `holdout` and `share` are of ``cutoff=private``; `alpha`, `gamma` and `beta` of ``cutoff=paper``.
     """
+
+    checked = (
+        {},
+        {"cutoff": 2, "calibration": "liu2021"},
+        {"cutoff": "private"},
+    )
 
     calibration: str = option("tight", CALIBRATION)
     cutoff: int | str | None = option(
@@ -59,10 +60,17 @@ class Options:
     gamma: float = option(0.0, Real(0, 1, closed_below=True, open_above=True))
     beta: float = option(0.05, Real(0, 1, open_above=True))
 
+    def label(self, name: str) -> str:
+        """Where T is private, teachers have fewer records."""
+        return "svt_private" if self.cutoff == "private" else "svt"
 
-def label(options: Options) -> str:
-    """Name in tables; where T is private, teachers have fewer records."""
-    return "svt_private" if options.cutoff == "private" else "svt"
+    def best_points(self, n_private: int, n_features: int, eps: float) -> float:
+        """Number of public points m* that minimises the bound of Theorem 10 at tau = 1 (LZCW21 Remark 12).
+
+        ``d/m + m d^2/(n eps)^2``, without constants and logarithms: ``n eps/sqrt(d)``. Theorem 5's bound of
+        the realizable case, in place of d/m its root, has ``(n eps)^(4/3)/d`` (Remark 6).
+        """
+        return n_private * eps / math.sqrt(n_features)
 
 
 def calibrate(options: Options, setting: Setting) -> Mechanism:
@@ -87,15 +95,6 @@ def calibrate(options: Options, setting: Setting) -> Mechanism:
         n_records=s.n_private,
         n_classes=s.n_classes,
     )
-
-
-def best_points(n: int, d: int, eps: float) -> float:
-    """Number of public points m* that minimises the bound of Theorem 10 at tau = 1 (LZCW21 Remark 12).
-
-    ``d/m + m d^2/(n eps)^2``, without constants and logarithms: ``n eps/sqrt(d)``. Theorem 5's bound of the
-    realizable case, in place of d/m its root, has ``(n eps)^(4/3)/d`` (Remark 6).
-    """
-    return n * eps / math.sqrt(d)
 
 
 def _private_cutoff(options: Options, setting: Setting) -> PrivateCutoffPlan:
@@ -187,6 +186,11 @@ class PrivateCutoffPlan(Mechanism):
         # the door counts a teacher's record; one held back moves the estimate alone, by 1/n_holdout
         held_back = Pure.sum(spent) * self.n_teachers / self.n_holdout
         return PrivacyLoss(max(Pure.sum(spent) + eps, held_back), delta, "the worse of two places")
+
+    @property
+    def asks_at_most(self) -> int:
+        """See `Mechanism`."""
+        return self.setting.n_public
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers; T itself is chosen in each repeat."""

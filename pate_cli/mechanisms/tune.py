@@ -14,7 +14,7 @@ from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, NumbersTable, SampledAttack
 from pate_cli.mechanisms.candidates import Labelling, fitted, n_right, read_candidate
-from pate_cli.mechanisms.whole import spare
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.privacy import gaussian, selection
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account, Apart, Gdp
@@ -34,23 +34,6 @@ __all__ = ["Options", "Tune", "calibrate"]
 _TRIES = 4
 """Mean number of trials for each labelling: so each is tried at least once with probability 4/5 or more."""
 
-checked_options: tuple[dict[str, Any], ...] = (
-    {},
-    {  # three labellings, one of which has no mu
-        "candidates": (
-            {"label": "logistic"},
-            {"label": "svt", "mechanism": {"name": "svt"}},
-            {"label": "tree", "student": {"estimator": "tree"}},
-            {"label": "best", "mechanism": {"name": "best", "steps": 10}},
-        )
-    },
-    {  # two: at a large eps, a random number of trials leaves each more
-        "candidates": tuple(
-            {"label": f"{K}", "teacher": {"estimator": "logistic", "count": K}} for K in (20, 30)
-        )
-    },
-)
-
 
 @dataclass(frozen=True)
 class _Candidates:
@@ -69,8 +52,25 @@ class _Candidates:
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """Options of `mechanism=tune`."""
+
+    checked = (
+        {},
+        {  # three labellings, one of which has no mu
+            "candidates": (
+                {"label": "logistic"},
+                {"label": "svt", "mechanism": {"name": "svt"}},
+                {"label": "tree", "student": {"estimator": "tree"}},
+                {"label": "best", "mechanism": {"name": "best", "steps": 10}},
+            )
+        },
+        {  # two: at a large eps, a random number of trials leaves each more
+            "candidates": tuple(
+                {"label": f"{K}", "teacher": {"estimator": "logistic", "count": K}} for K in (20, 30)
+            )
+        },
+    )
 
     holdout: float = option(0.1, Real(0, 1, open_above=True))
     candidates: tuple[dict[str, Any], ...] = option(
@@ -179,7 +179,7 @@ class Tune(Mechanism):
         if gdp:
             share = eps * gdp / L
             spared = (
-                spare(labelling.calibrated, labelling.setting, share)
+                labelling.calibrated.integer_loss(labelling.setting, share)
                 for labelling in labellings
                 if labelling.gdp
             )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli import results
 from pate_cli.datasets import FILES as FILES_OF_A_DATASET
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.evaluation import lines, stated
+from pate_cli.runs.evaluation import lines, stated
 from pate_cli.students import dump_student
 
 if TYPE_CHECKING:

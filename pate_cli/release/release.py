@@ -19,11 +19,11 @@ import numpy as np
 from pate_cli import pipeline, terminal
 from pate_cli.datasets.multiset import record_digests
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.mechanisms.evaluation import lines
 from pate_cli.release import files
 from pate_cli.release.exact_noise import ExactNoise
 from pate_cli.release.ledger import Ledger, Protected, PublicRows
 from pate_cli.release.ledger_directory import open_ledgers
+from pate_cli.runs.evaluation import lines
 from pate_cli.terminal import write_file
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _say(text: str) -> None:
 
 def _note(run: Prepared) -> str:
     """Line on the release's ledger entry, for people."""
-    queries, note = run.whole.describe().get("ell"), run.config.mechanism.label
+    queries, note = run.plan.asks_at_most, run.config.mechanism.label
     note += f", up to {queries} queries" if queries else ""
     return note + (f", {run.n_teachers} teachers" if run.n_teachers else "")
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pate_cli.errors import DataError, shortened
-from pate_cli.mechanisms.evaluation import REPORT, stated
 from pate_cli.release import files
 from pate_cli.release.ledger import Ledger
 from pate_cli.release.ledger_directory import LedgerDirectory
+from pate_cli.runs.evaluation import REPORT, stated
 from pate_cli.students import read_student
 from pate_cli.terminal import open_file
 

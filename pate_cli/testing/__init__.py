@@ -68,7 +68,7 @@ def check_mechanism(
     mechanism : str, module or class
         Its `mechanism.name`, the import path of its module, its module or its class.
     options : mapping, optional
-        Checked in all forms. By default the options that its module lists as ``checked_options``.
+        Checked in all forms. By default those that its `Options` list as ``checked``.
     setting : mapping, optional
         Values of `pate_cli.types.Setting` in place of those here, as ``{"eps": 1.0}``: 480 private records,
         12 public points, 48 logistic teachers; eps 24, so that votes decide, and 2 of a release.

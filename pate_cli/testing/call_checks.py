@@ -40,7 +40,7 @@ def options(form: Form) -> str:
     module = mechanisms.find(form.name)
     saw = refused(module.Options, lambda given: mechanisms.read(form.name, given), "mechanism.")
     defaults = mechanisms.read(form.name, {})
-    require(isinstance(mechanisms.label(form.name, defaults), str), "a label that is no text")
+    require(isinstance(defaults.label(form.name), str), "a label that is no text")
     return saw
 
 

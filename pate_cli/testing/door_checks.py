@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from pate_cli.mechanisms import Mechanism
-from pate_cli.mechanisms.agnostic import relabel as relabelling
 from pate_cli.privacy.events import Account, Gdp, Inner, Pure
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.testing.doors import Recorder, Replay
@@ -110,7 +109,7 @@ def moved(run: Run) -> str:
     if run.plan.draws_copies:
         return "draws with replacement: left to the proof"
     with _without_relabelling(run.plan):
-        run = Run(run.form, run.labels) if run.plan.relabels else run
+        run = Run(run.form, run.labels) if run.plan.relabelling else run
         extreme = run.labels == LABELS[0]
         pairs: list[tuple[PrivateRecords, Votes | None]] = [
             (near, None) for near in run.form.neighbours(run.records, extreme)
@@ -139,24 +138,21 @@ def moved(run: Run) -> str:
 @contextmanager
 def _without_relabelling(plan: Mechanism) -> Iterator[None]:
     """Keep the labels, as a choice inside may move all that follows; count the records it is made from."""
-    if not plan.relabels:
+    if not plan.relabelling:
         yield
         return
-    sizes = plan.relabelling
+    function, n_records = plan.relabelling
 
-    def relabel(hypotheses: Any, X: Any, y: Any, *_: Any, **__: Any) -> Any:
-        require(len(y) == sizes.get("relabel"), "not as many records as the proof is for")
-        return y
-
-    def relabel_with_rest(hypotheses: Any, X: Any, rest: Any, *_: Any) -> Any:
-        n_relabelled = sizes.get("relabel_with_rest", -1)
-        require(
-            (X.shape[0], len(rest[1])) == (n_relabelled, N - n_relabelled), "not the records of the proof"
-        )
+    def kept(hypotheses: Any, X: Any, labels: Any, *_: Any, **__: Any) -> Any:
+        others = labels if isinstance(labels, tuple) else None  # records by which these are relabelled
+        sizes = (X.shape[0], len(others[1]) if others else len(labels))
+        proof = (n_records, N - n_records if others else n_records)
+        require(sizes == proof, "not as many records as the proof is for")
+        if others is None:
+            return labels
         return (np.asarray(X.todense() if sp.issparse(X) else X)[:, 0] > 0).astype(np.int64)
 
-    replaced = mock.patch.multiple(relabelling, relabel=relabel, relabel_with_rest=relabel_with_rest)
-    with replaced:
+    with mock.patch(f"{function.__module__}.{function.__name__}", kept):
         yield
 
 

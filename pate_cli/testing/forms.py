@@ -125,7 +125,7 @@ class Form:
         plan = self.plan()
         # few of them are held out
         many = plan.choice_apart and extreme and not (self.exact or self.sparse or self.persons)
-        step, times = (5, 32) if many else (31, 5 if plan.relabels else 1)
+        step, times = (5, 32) if many else (31, 5 if plan.relabelling else 1)
         changes = list(zip(range(3, N, step), _USUAL * times, strict=False))
         if extreme:
             dealt = np.random.default_rng(SEED).permutation(N).tolist()
@@ -208,7 +208,7 @@ def forms_of(name: str, given: Mapping[str, Any] | None, changes: Mapping[str, A
     if math.isinf(changes.get("eps", 1.0)):
         raise ConfigError("eps", changes["eps"], "a finite number: without noise nothing is claimed")
     kept: dict[bytes, Votes] = {}
-    first, *further = mechanisms.checked_options(name)
+    first, *further = mechanisms.find(name).Options.checked
     listed = [first, *further] if given is None else [{**first, **given}]
     forms = []
     for i, options in enumerate(listed):

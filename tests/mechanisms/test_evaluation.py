@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pate_cli import audit, pipeline
 from pate_cli.cli import main
-from pate_cli.mechanisms.evaluation import Evaluation, figures
+from pate_cli.runs.evaluation import Evaluation, figures
 from pate_cli.testing.release_checks import Release, unmoved
 
 

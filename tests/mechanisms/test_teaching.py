@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from pate_cli.mechanisms.teaching import auto_count
+from pate_cli.mechanisms.options import auto_count
 from pate_cli.teachers import n_teachers, train
 from pate_cli.types import PrivateRecords
 

@@ -8,9 +8,9 @@ from generated_points import COLUMNS, Beside, summed, table
 
 from pate_cli import pipeline
 from pate_cli.cli import main
-from pate_cli.datasets.generated import Generated
 from pate_cli.datasets.schema import Schema
 from pate_cli.errors import ConfigError
+from pate_cli.features.generated import Generated
 from pate_cli.streams import Streams
 from pate_cli.testing.release_checks import Release, unmoved
 
@@ -45,7 +45,7 @@ def test_one_record_moves_the_counts_by_no_more_than_is_stated(persons):
     """Numbers that overflow, missing ones and texts that no column has; all records of a person."""
     schema = Schema(COLUMNS, "declared")
     frame, _ = table(60)
-    public = Generated.of("marginals", schema, frame)
+    public = Generated.of("marginals", schema.columns, frame)
     codes = public.codes(frame)
     for age, pay, ward in [
         (1e39, -1e308, "?"),
@@ -132,7 +132,7 @@ def test_a_column_without_a_declared_range_is_named(column, said):
     frame, _ = table(10)
     open_one = {**COLUMNS, column: type(COLUMNS[column])(COLUMNS[column].kind)}
     with pytest.raises(ConfigError, match=said):
-        Generated.of("marginals", Schema(open_one, "declared"), frame)
+        Generated.of("marginals", open_one, frame)
 
 
 def test_an_audit_of_marginals_finds_a_sensitivity_of_half(monkeypatch, capsys):
@@ -148,7 +148,7 @@ def test_an_audit_of_marginals_finds_a_sensitivity_of_half(monkeypatch, capsys):
     ]
     assert main(argv) == 0
     assert "noisy marginals beside best" in capsys.readouterr().out
-    from pate_cli.datasets.generated import Marginals
+    from pate_cli.features.generated import Marginals
 
     monkeypatch.setattr(Marginals, "sensitivity", property(lambda self: (2 * self.n_columns) ** 0.5 / 2))
     assert main(argv) == 1

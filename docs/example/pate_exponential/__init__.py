@@ -6,12 +6,13 @@ import numpy as np
 
 from pate_cli.checks import Real, option
 from pate_cli.mechanisms.base import Session, VoteMechanism
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.privacy.kinds import ExponentialChoice
 from pate_cli.types import PrivacyLoss, ReleasedLabels
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """Options of `mechanism=exponential`."""
 
     share: float = option(1.0, Real(0, 1))

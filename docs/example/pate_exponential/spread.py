@@ -6,11 +6,12 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
 from pate_cli.mechanisms.gaussian import gaussian_labels
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.queries import collect
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """`mechanism=spread` has no options."""
 
 

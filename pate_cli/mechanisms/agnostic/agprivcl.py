@@ -11,7 +11,7 @@ import numpy as np
 from pate_cli.checks import OneOf, Real, option
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.agnostic import accounting, common, printed, relabel
-from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, Relabelling, SampledAttack
 from pate_cli.mechanisms.sparse_vector import CUTOFF, SparseVector, fewest_teachers, stable_labels
 from pate_cli.privacy import svt
 from pate_cli.privacy.above_threshold import AboveThreshold
@@ -31,15 +31,12 @@ from pate_cli.types import (
 
 __all__ = ["AgPrivClPlan", "Options", "calibrate"]
 
-features_default = "none"
-"""Hypotheses are of the records' own columns; see `pate_cli.mechanisms.features_of`."""
-
-checked_options: tuple[dict[str, Any], ...] = ({}, {"teachers": "own"})
-
 
 @dataclass(frozen=True)
-class Options:
+class Options(common.HypothesisOptions):
     """Options of `mechanism=agprivcl`."""
+
+    checked = ({}, {"teachers": "own"})
 
     hypotheses: str = option("stumps", common.HYPOTHESES)
     calibration: str = option("tight", common.CALIBRATION)
@@ -75,7 +72,6 @@ class AgPrivClPlan(Mechanism):
     See NB20 Algorithm 3, Lemma 8, Theorem 7.
     """
 
-    relabels = True
     eps: float
     delta: float
     calibration: str
@@ -115,9 +111,14 @@ class AgPrivClPlan(Mechanism):
         return accounting.agprivcl(*sparse, relabel_eps, n_sampled, n)
 
     @property
-    def relabelling(self) -> dict[str, int]:
+    def relabelling(self) -> Relabelling | None:
         """See `Mechanism`."""
-        return {"relabel": self.n_sampled}
+        return Relabelling(relabel.relabel, self.n_sampled)
+
+    @property
+    def asks_at_most(self) -> int:
+        """See `Mechanism`."""
+        return self.mechanism.ell
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers; those of the sparse vector technique begin with `svt_`."""

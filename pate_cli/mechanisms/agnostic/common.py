@@ -14,6 +14,7 @@ from pate_cli.checks import OneOf, Real
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES, HypothesisClass
 from pate_cli.mechanisms.base import VoteMechanism
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.teaching import fit_student, make_teacher
 from pate_cli.privacy.door import Door
 from pate_cli.teachers import Teachers, ensemble_of, fit_part
@@ -25,6 +26,7 @@ __all__ = [
     "FRACTION",
     "HYPOTHESES",
     "Classroom",
+    "HypothesisOptions",
     "answer",
     "at_most",
     "best_hypothesis",
@@ -35,6 +37,17 @@ HYPOTHESES = OneOf(tuple(CLASSES))
 EXTENDING = OneOf(tuple(name for name, each in CLASSES.items() if each.extends))
 CALIBRATION = OneOf(("tight", "paper"))
 FRACTION = Real(0, 1, open_above=True)
+
+
+class HypothesisOptions(MechanismOptions):
+    """Options of a mechanism whose `hypotheses` are of the records' own columns."""
+
+    features_default = "none"
+    hypotheses: str
+
+    def audited_columns(self) -> int | None:
+        """See `MechanismOptions`."""
+        return 1 if self.hypotheses == "thresholds" else None
 
 
 def chosen_class(hypotheses: str, setting: Setting, name: str, *, infinite: bool = False) -> HypothesisClass:

@@ -10,9 +10,9 @@ import numpy as np
 
 from pate_cli.checks import Whole, option
 from pate_cli.errors import InfeasibleError
-from pate_cli.mechanisms.agnostic import common
+from pate_cli.mechanisms.agnostic import common, relabel
 from pate_cli.mechanisms.agnostic.shares import Shares, divide
-from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, Relabelling, SampledAttack
 from pate_cli.privacy.composition import eps0_of, pure_eps
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account, Inner, Pure
@@ -31,15 +31,12 @@ from pate_cli.types import (
 
 __all__ = ["Options", "PredictionPlan", "calibrate", "predict", "teachers_of_lemma"]
 
-features_default = "none"
-"""Hypotheses are of the records' own columns; see `pate_cli.mechanisms.features_of`."""
-
-checked_options: tuple[dict[str, Any], ...] = ({}, {"queries": 3})
-
 
 @dataclass(frozen=True)
-class Options:
+class Options(common.HypothesisOptions):
     """Options of `mechanism=private_prediction`."""
+
+    checked = ({}, {"queries": 3})
 
     hypotheses: str = option("stumps", common.EXTENDING)
     calibration: str = option("tight", common.CALIBRATION)
@@ -59,7 +56,6 @@ class PredictionPlan(Mechanism):
     not released (Dwork and Feldman 2018).
     """
 
-    relabels = True
     eps: float  # of all queries together
     delta: float
     division: Shares
@@ -88,9 +84,9 @@ class PredictionPlan(Mechanism):
         return self.n_queries
 
     @property
-    def relabelling(self) -> dict[str, int]:
+    def relabelling(self) -> Relabelling | None:
         """See `Mechanism`."""
-        return {"relabel_with_rest": self.division.t}
+        return Relabelling(relabel.relabel_with_rest, self.division.t)
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""

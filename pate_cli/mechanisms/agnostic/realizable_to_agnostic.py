@@ -12,7 +12,7 @@ from pate_cli.checks import Flag, OneOf, Real, Whole, option
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import Dichotomies
 from pate_cli.mechanisms.agnostic import accounting, common, relabel, shares
-from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, Relabelling, SampledAttack
 from pate_cli.mechanisms.sparse_vector import CUTOFF, SparseVector, fewest_teachers, stable_labels
 from pate_cli.privacy.above_threshold import AboveThreshold
 from pate_cli.privacy.door import Door
@@ -32,24 +32,21 @@ from pate_cli.types import (
 
 __all__ = ["Options", "TransformPlan", "calibrate"]
 
-features_default = "none"
-"""Hypotheses are of the records' own columns; see `pate_cli.mechanisms.features_of`."""
-
-checked_options: tuple[dict[str, Any], ...] = (
-    {},
-    {"inner": "svt"},
-    {"black_box": True},
-    {"inner": "grid", "hypotheses": "thresholds"},
-)
-
 
 @dataclass(frozen=True)
-class Options:
+class Options(common.HypothesisOptions):
     """Options of `mechanism=realizable_to_agnostic`.
 
     `cutoff` is of ``inner=svt``; `low`, `high` and `cells` are of ``inner=grid``; `black_box` is of the two
     others, which have delta = 0.
     """
+
+    checked = (
+        {},
+        {"inner": "svt"},
+        {"black_box": True},
+        {"inner": "grid", "hypotheses": "thresholds"},
+    )
 
     hypotheses: str = option("stumps", common.EXTENDING)
     calibration: str = option("tight", common.CALIBRATION)
@@ -86,7 +83,6 @@ class TransformPlan(Mechanism):
     LWY25's Algorithm 3, A_Auxiliary, is part of a proof (their Claim 3.5 and Lemma 3.4) and is not run.
     """
 
-    relabels = True
     eps: float
     delta: float
     division: shares.Shares
@@ -127,9 +123,14 @@ class TransformPlan(Mechanism):
         return self.division.loss(spent, eps, delta)
 
     @property
-    def relabelling(self) -> dict[str, int]:
+    def relabelling(self) -> Relabelling | None:
         """See `Mechanism`."""
-        return {"relabel_with_rest": self.division.t}
+        return Relabelling(relabel.relabel_with_rest, self.division.t)
+
+    @property
+    def asks_at_most(self) -> int | None:
+        """See `Mechanism`."""
+        return self.mechanism.ell if self.mechanism else None
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""

@@ -26,12 +26,9 @@ from pate_cli.types import (
 
 __all__ = ["Options", "SsppPlan", "calibrate"]
 
-features_default = "none"
-"""Hypotheses are of the records' own columns; see `pate_cli.mechanisms.features_of`."""
-
 
 @dataclass(frozen=True)
-class Options:
+class Options(common.HypothesisOptions):
     """Options of `mechanism=sspp`."""
 
     hypotheses: str = option("stumps", common.HYPOTHESES)

@@ -14,7 +14,7 @@ import numpy as np
 from pate_cli.checks import OneOf, Or, Whole, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.agnostic import agprivcl, common, sspp
-from pate_cli.mechanisms.base import Mechanism, SampledAttack
+from pate_cli.mechanisms.base import Mechanism, Relabelling, SampledAttack
 from pate_cli.mechanisms.sparse_vector import SparseVector, fewest_teachers, stable_labels
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account, Pure
@@ -32,15 +32,12 @@ from pate_cli.types import (
 
 __all__ = ["Options", "PlainPlan", "UniversalOverSvt", "UniversalPlan", "calibrate", "first_queries"]
 
-features_default = "none"
-"""Hypotheses are of the records' own columns; see `pate_cli.mechanisms.features_of`."""
-
-checked_options: tuple[dict[str, Any], ...] = ({}, {"answering": "svt"})
-
 
 @dataclass(frozen=True)
 class Options(agprivcl.Options):
     """Options of `mechanism=universal`: those of AgPrivCl, and how the two parts share the work."""
+
+    checked = ({}, {"answering": "svt"})
 
     answering: str = option("agprivcl", OneOf(("agprivcl", "svt")))
     share: float = option(0.5, common.FRACTION)
@@ -56,6 +53,7 @@ class PlainPlan:
 
     mechanism: SparseVector
     classroom: common.Classroom = field(repr=False)
+    relabelling = None
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -112,16 +110,14 @@ class UniversalPlan(Mechanism):
     Theorem 11 is for the sum. Where there are at most m_o public points, AgPrivCl has all of eps.
     """
 
-    relabels = True
-
-    @property
-    def relabelling(self) -> dict[str, int]:
-        """See `Mechanism`."""
-        return getattr(self.answering, "relabelling", {})
-
     first: int  # m_o
     answering: agprivcl.AgPrivClPlan | PlainPlan
     learning: sspp.SsppPlan | None = field(repr=False)
+
+    @property
+    def relabelling(self) -> Relabelling | None:
+        """See `Mechanism`."""
+        return self.answering.relabelling
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -141,6 +137,11 @@ class UniversalPlan(Mechanism):
     def n_teachers(self) -> int:
         """Of the first part."""
         return self.answering.n_teachers
+
+    @property
+    def asks_at_most(self) -> int:
+        """See `Mechanism`."""
+        return self.answering.mechanism.ell
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers: of the first part, and SSPP's eps."""
@@ -184,8 +185,6 @@ class UniversalOverSvt(UniversalPlan):
 
     **Guarantee.** (eps, delta)-DP: A_binClas is (share eps, delta)-DP, SSPP ((1 - share) eps, 0)-DP.
     """
-
-    relabels = False
 
 
 def first_queries(vc: int, alpha: float, beta: float) -> int:

@@ -10,12 +10,12 @@ from pate_cli.types import Setting
 
 __all__ = ["Options", "calibrate"]
 
-checked_options = ({"steps": 10},)
-
 
 @dataclass(frozen=True)
 class Options(noisy_gd.Options):
     """Those of `mechanism=noisy_gd`."""
+
+    checked = ({"steps": 10},)
 
     features_default = "kernel"
 

@@ -26,7 +26,6 @@ from pate_cli.features.kernel import (
     feature_values,
 )
 from pate_cli.matrices import dense
-from pate_cli.mechanisms.base import MechanismOptions
 from pate_cli.mechanisms.direct.clipped_gradients import (
     CLIPS,
     LINE,
@@ -35,13 +34,12 @@ from pate_cli.mechanisms.direct.clipped_gradients import (
     grain_for,
     noisy_descent,
 )
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of, vector_mu, vector_sigma
 from pate_cli.types import FloatArray, PrivacyLoss, Private, PrivateRecords, PublicPoints, Released, Setting
 
 __all__ = ["NoisyGradientDescent", "Options", "calibrate"]
-
-checked_options: tuple[dict[str, Any], ...] = ({"steps": 5},)
 
 _STEPS = (20, 100)  # fewest and most
 _MOMENTUM = 0.8  # a step acts for 1/(1 - 0.8) = 5 steps in all
@@ -58,6 +56,8 @@ _FLATTEST = 1e-3  # least curvature assumed, as a share of the largest
 @dataclass(frozen=True)
 class Options(MechanismOptions):
     """Options of `mechanism=noisy_gd` and `mechanism=best`."""
+
+    checked = ({"steps": 5},)
 
     features_default = "none"
     steps: int | None = option("auto", Or("auto", Whole(1)))

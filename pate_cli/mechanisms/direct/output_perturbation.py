@@ -12,6 +12,7 @@ import numpy as np
 from pate_cli.checks import OneOf, Or, Real, option
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
 from pate_cli.mechanisms.direct.linear import RADIUS, Scaling, clip_rows, linear_model
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma
 from pate_cli.privacy.kinds import GammaNoise, GaussianNoise, Kind
@@ -27,11 +28,6 @@ from pate_cli.types import (
 
 __all__ = ["TOLERANCE", "Options", "OutputPlan", "calibrate", "minimise"]
 
-features_default = "none"
-"""See `pate_cli.mechanisms.features_of`."""
-
-checked_options: tuple[dict[str, Any], ...] = ({}, {"noise": "laplace"})
-
 TOLERANCE = 1e-10
 """Largest norm of the gradient at a point that is taken for the minimiser."""
 
@@ -39,8 +35,11 @@ _ITERATIONS = 1000
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """Options of `mechanism=output_perturbation`."""
+
+    features_default = "none"
+    checked = ({}, {"noise": "laplace"})
 
     noise: Literal["gaussian", "laplace"] = option("gaussian", OneOf(("gaussian", "laplace")))
     regularisation: float | None = option("auto", Or("auto", Real(0)))

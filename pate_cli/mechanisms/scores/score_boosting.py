@@ -12,6 +12,7 @@ from pate_cli import teachers
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
+from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.scores.directions import PublicSide
 from pate_cli.mechanisms.scores.student import FINEST, BoostedStudent, NewtonStep
 from pate_cli.privacy.door import Door, RecordingDoor
@@ -28,9 +29,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["Options", "ScoreBoostingPlan", "auto_count", "calibrate"]
-
-checked_options: tuple[dict[str, Any], ...] = ({"rounds": 2},)
+__all__ = ["Options", "ScoreBoostingPlan", "calibrate"]
 
 _SENSITIVITY = 2.0
 """L2 sensitivity of a sum of vectors of norm at most 1, one of which is replaced."""
@@ -48,12 +47,30 @@ _LARGEST_MU = 6.0  # for the rules: noise beyond is negligible
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MechanismOptions):
     """Options of `mechanism=score_boosting`."""
+
+    checked = ({"rounds": 2},)
 
     rounds: int | None = option("auto", Or("auto", Whole(1, 100)))
     calibration: float | None = option("auto", Or("auto", Real(0, 1, open_above=True)))
     """Share of mu^2 for the private intercepts and slopes."""
+
+    def auto_count(self, n_private: int, n_classes: int, eps: float, delta: float) -> int:
+        """Choose the number of teachers, in [1, n_private], from public numbers (`teacher.count=auto`).
+
+        Scores are averaged, not counted, so a teacher need only be right a little more often than wrong:
+        where noise is what costs accuracy, many weak teachers serve better than few good ones, down to 12
+        records each, or one a class. Where it is not, weak ones agree on another model than the best: a
+        teacher then has ``0.35 sqrt(mu n)`` records.
+
+        Examples
+        --------
+        >>> [Options().auto_count(6_499, 2, eps, 1 / 6_499) for eps in (0.5, 1, 2)]
+        [541, 404, 298]
+        """
+        records = _RECORDS * math.sqrt(_largest_mu(eps, delta) * n_private)
+        return max(1, int(n_private / max(_FEWEST_RECORDS, n_classes, records)))
 
 
 def calibrate(options: Options, setting: Setting) -> Mechanism:
@@ -271,23 +288,6 @@ class ScoreBoostingPlan(Mechanism):
             return [one(private, RecordingDoor(each.noise), rng) for each in door.spawn(runs)]
 
         return [SampledAttack.on("a teacher turned about by one record", (sets[0], sets[1]), outputs, 1000)]
-
-
-def auto_count(n_private: int, n_classes: int, eps: float, delta: float) -> int:
-    """Choose the number of teachers, in [1, n_private], from public numbers (`teacher.count=auto`).
-
-    Scores are averaged, not counted, so a teacher need only be right a little more often than wrong: where
-    noise is what costs accuracy, many weak teachers serve better than few good ones, down to 12 records each,
-    or one a class. Where it is not, weak ones agree on another model than the best: a teacher then has
-    ``0.35 sqrt(mu n)`` records.
-
-    Examples
-    --------
-    >>> [auto_count(6_499, 2, eps, 1 / 6_499) for eps in (0.5, 1, 2)]
-    [541, 404, 298]
-    """
-    records = _RECORDS * math.sqrt(_largest_mu(eps, delta) * n_private)
-    return max(1, int(n_private / max(_FEWEST_RECORDS, n_classes, records)))
 
 
 def auto_rounds(setting: Setting) -> int:

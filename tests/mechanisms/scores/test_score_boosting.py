@@ -185,7 +185,7 @@ def test_rounds_and_teachers_follow_from_public_numbers(n_classes, rounds, share
     made = [plan(setting(eps, n_classes)) for eps in (0.1, 2.0, math.inf)]
     assert [p.rounds for p in made] == rounds
     assert {p.calibration for p in made} == {share}
-    count = score_boosting.auto_count
+    count = score_boosting.Options().auto_count
     assert count(1437, n_classes, 1.0, 1e-4) == 119  # 12 records each
     assert count(1437, 26, 1.0, 1e-4) == 55  # one a class
     assert [count(6499, n_classes, eps, 1e-4) for eps in (1.0, 4.0, math.inf)] == [411, 225, 94]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.mechanisms import picks_queries
 from pate_cli.mechanisms.votes import majority
 from pate_cli.students import mapped_once
 from pate_cli.types import Answers, Split
@@ -49,6 +48,6 @@ def diagnostics(
         "teacher_accuracy": trained.teacher_accuracy,
         "majority_class": majority_class,
     }
-    if picks_queries(run.config.mechanism.name):  # it may have stopped early
+    if run.config.mechanism.options.picks_queries:  # it may have stopped early
         figures["queries_wanted"] = float(run.sizes.budget if answers.n_chosen is None else answers.n_chosen)
     return figures

@@ -9,23 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.datasets.generated import Generated, Marginals
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, VoteMechanism
-from pate_cli.mechanisms.evaluation import Evaluation, check
+from pate_cli.features.generated import Generated, Marginals
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account, Gdp
+from pate_cli.runs.evaluation import Evaluation, check
 from pate_cli.types import PrivacyLoss, Setting
 
-__all__ = ["MarginalsAudit", "WholeMechanism", "spare", "whole"]
+__all__ = ["MarginalsAudit", "WholeMechanism", "whole"]
 
 _BELOW = 1 - 1e-8
 """What is left of mu once it is turned to (eps, delta) and back, which is exact to 1e-9."""
-
-_SPARE = (1e-3, 1e-5, 0.05)
-"""What is kept for integer noise where the noised numbers of a mechanism are not known: of eps, but at least
-so much, and at most the share that `gaussian.vector_mu` allows."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +184,7 @@ def _divided(
         left = (eps - of_marginals[0], delta - of_marginals[1])
         n_bins = sum(points.n_bins)
         if adds_mu:
-            c = gaussian.rounding_of(n_bins) + spare(mechanism, setting, eps) if exact else 0.0
+            c = gaussian.rounding_of(n_bins) + mechanism.integer_loss(setting, eps) if exact else 0.0
             both = gaussian.mu_of(eps - 2 * c, math.exp(-c) * delta) * _BELOW
             mu, left = math.sqrt(share) * both, gaussian.point_of(math.sqrt(1 - share) * both, delta)
         else:
@@ -198,11 +194,3 @@ def _divided(
     mechanism = calibrated(replace(setting, eps=left[0], delta=left[1]))
     mechanism = mechanism.with_exact_noise() if exact else mechanism
     return WholeMechanism(mechanism, eps, delta, points.noise(mu, exact), share, adds_mu)
-
-
-def spare(made: Mechanism, setting: Setting, eps: float) -> float:
-    """Bound what integer noise of a mechanism costs beyond mu: c in `pate_cli.privacy.gaussian`."""
-    if isinstance(made, VoteMechanism):
-        return gaussian.rounding_of(made.ell * setting.n_classes)
-    share, least, most = _SPARE
-    return max(min(eps, 1.0) * share, min(least, min(eps, 1.0) * most))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pate_cli.datasets.schema import ColumnSchema, Schema, listed
+from pate_cli.checks import listed
 from pate_cli.errors import ConfigError
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Generated", "Marginals"]
+
+Column: TypeAlias = Any
+"""What a schema declares of a column (`pate_cli.datasets.schema.ColumnSchema`, of a room above)."""
 
 _BINS = 24
 _FEWEST, _SHARE = 300, 50
@@ -83,7 +86,7 @@ class Generated(Part):
     scale. With `marginals` the bin it is in is drawn by the noisy counts of private records.
     """
 
-    columns: Mapping[str, ColumnSchema] = field(default_factory=dict)  # those used, in the order of X
+    columns: Mapping[str, Column] = field(default_factory=dict)  # those used, in the order of X
     marginals: bool = False
     n_points: int = 0
 
@@ -93,9 +96,9 @@ class Generated(Part):
         return self.n_points
 
     @classmethod
-    def of(cls, kind: str, schema: Schema, X: Any) -> Generated:
+    def of(cls, kind: str, declared: Mapping[str, Column], X: Any) -> Generated:
         """Points for the columns of X, that a declared schema bounds; ConfigError names those it does not."""
-        columns = {str(name): schema.columns[str(name)] for name in X}
+        columns = {str(name): declared[str(name)] for name in X}
         if unbounded := [name for name, one in columns.items() if not _is_bounded(one)]:
             accepted = f"low and high within 1e100, or values, of each column with dataset.public={kind}"
             raise ConfigError("dataset.schema", f"none for {listed(unbounded, 20)}", accepted)
@@ -145,7 +148,7 @@ class Generated(Part):
             }
         )
 
-    def _code(self, column: ColumnSchema, cells: Any) -> IntArray:
+    def _code(self, column: Column, cells: Any) -> IntArray:
         if column.kind == "category":
             numbers = {value: i for i, value in enumerate(column.values or ())}
             return np.array([numbers.get(str(cell), len(numbers)) for cell in cells], dtype=np.int64)
@@ -154,14 +157,14 @@ class Generated(Part):
         inside = np.floor(self._scale(column).to(np.where(absent, _bounds(column)[0], x)) * _BINS)
         return np.where(absent, _BINS, inside.clip(0, _BINS - 1)).astype(np.int64)
 
-    def _drawn(self, column: ColumnSchema, weights: FloatArray, rng: np.random.Generator) -> Any:
+    def _drawn(self, column: Column, weights: FloatArray, rng: np.random.Generator) -> Any:
         bins = rng.choice(len(weights), self.n_points, p=weights / weights.sum())
         if column.kind == "category":
             return np.array([*(column.values or ()), ""], dtype=object)[bins]
         x = self._scale(column).back((bins + rng.random(self.n_points)) / _BINS)
         return np.where(bins == _BINS, np.nan, x)
 
-    def _scale(self, column: ColumnSchema) -> _Scale:
+    def _scale(self, column: Column) -> _Scale:
         """The declared scale; else asinh of what is never negative, with a wide range or noisy bins."""
         low, high = _bounds(column)
         wide = self.marginals or high >= _TAIL * max(low, 1.0)
@@ -199,22 +202,22 @@ class _Scale:
         return first, last, np.arcsinh(x / self._unit)
 
 
-def _is_bounded(column: ColumnSchema) -> bool:
+def _is_bounded(column: Column) -> bool:
     if column.kind == "category":
         return bool(column.values)
     return column.low is not None and max(map(abs, _bounds(column))) <= _LARGEST
 
 
-def _bounds(column: ColumnSchema) -> tuple[float, float]:
+def _bounds(column: Column) -> tuple[float, float]:
     return float(column.low or 0.0), float(column.high or 0.0)
 
 
-def _n_bins(column: ColumnSchema) -> int:
+def _n_bins(column: Column) -> int:
     """Bins of a column; the last is for a missing number, or a text that is missing or none of the values."""
     return 1 + (_BINS if column.kind == "numeric" else len(column.values or ()))
 
 
-def _even(column: ColumnSchema) -> FloatArray:
+def _even(column: Column) -> FloatArray:
     """The same weight for each bin, and for a missing cell where there may be one."""
     weights = np.ones(_n_bins(column))
     weights[-1] = column.missing

@@ -1,0 +1,1 @@
+"""What holds for a whole run: its guarantee, its evaluation, its diagnostics."""
