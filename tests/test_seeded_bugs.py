@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from charges import charged
 from generated_points import Beside, summed
 from second_opinions import trials
 
@@ -310,6 +311,10 @@ BUGS = [
     ("a threshold chosen on exact counts", unmoved, evaluated,
      "runs.evaluation:Evaluation.report", "self.threshold, edges",
      "f'recall:0.{1 + int(counts.sum() * counts.argmax()) % 7}{counts.max()}', edges"),
+    # a ledger
+    ("a charge of three digits", charged, (20.000123456789, 1.0001e-5),
+     "release.ledger_directory:LedgerDirectory.charge", "float(loss.eps), float(loss.delta)",
+     "round(float(loss.eps), 3), float(f'{loss.delta:.3g}')"),
     # a release
     ("the best of three students on held-out records", unmoved, Release("gaussian"),
      "pipeline:release", "student = _student_fit(run, split, streams)(released.answers)",

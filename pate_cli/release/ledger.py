@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import operator
 import secrets
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -28,13 +29,16 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.checks import Check, OneOf, Real, Whole
+from pate_cli.errors import ConfigError, InputError, shortened
 from pate_cli.types import PrivacyLoss
 
 __all__ = ["RECORD", "Entry", "Ledger", "Protected", "PublicRows", "exact", "shown"]
 
 _CHAIN = 4
 """First number in the chain of hashes; it is of the version that began it."""
+
+_KINDS = ("open", "raise", "release", "certificate")
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,11 @@ class PublicRows:
 
     n_records: int
     rows: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        _take("n_records", self.n_records, Whole())
+        if not all(map(operator.lt, (-1, *self.rows), (*self.rows, self.n_records))):
+            raise ValueError(f"public rows that are not ascending, or not below {self.n_records}")
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,13 @@ class Entry:
     most_records: int | None = None  # of one person, declared with the total
     records: str | None = None  # with the total: `multiset.record_digests` under the ledger's salt
 
+    def __post_init__(self) -> None:
+        _take("kind", self.kind, OneOf(_KINDS))
+        _take("eps", self.eps, Real(0, closed_below=True))
+        _take("delta", self.delta, Real(0, 1, closed_below=True, open_above=True))
+        if self.most_records is not None:
+            _take("most_records", self.most_records, Whole())
+
     def plain(self) -> dict[str, Any]:
         """Content in plain types, without what version 4 did not have where it is not there."""
         since = ("protects", "most_records", "records")
@@ -97,7 +113,7 @@ class Ledger:
 
     def __post_init__(self) -> None:
         kinds = [entry.kind for entry in self.entries]
-        if kinds[:1] != ["open"] or not set(kinds) <= {"open", "raise", "release", "certificate"}:
+        if kinds[:1] != ["open"]:
             raise ValueError("not the entries of a ledger")
         if len({entry.protects for entry in self.entries} - {None}) > 1:
             raise ValueError("entries that protect different things")
@@ -214,6 +230,14 @@ def shown(number: Fraction) -> str:
 def exact(number: float) -> Fraction:
     """The decimal a number is written as, not the binary fraction nearest to it."""
     return Fraction(repr(float(number)))
+
+
+def _take(name: str, value: object, check: Check) -> None:
+    """Refuse a value that no ledger of ours has, as one that was written by hand: ValueError."""
+    try:
+        check.take(value)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{name}={shortened(repr(value))}; accepted: {check.describe()}") from None
 
 
 def _sha256(content: Any) -> str:

@@ -295,13 +295,18 @@ def _decode(path: Path, text: str) -> Ledger:
     if content["fingerprint"] != path.stem:
         raise ValueError("another dataset's")
     hashes = [entry.pop("hash") for entry in content["entries"]]
-    for entry in content["entries"]:
-        if entry["public"] is not None:
-            rows = tuple(map(int, entry["public"]["rows"].split()))
-            entry["public"] = PublicRows(entry["public"]["n_records"], rows)
-        if "protects" in entry:
-            entry["protects"] = Protected(**entry["protects"])
-    ledger = Ledger(**content | {"entries": tuple(Entry(**entry) for entry in content["entries"])})
+    entries = []
+    for number, entry in enumerate(content["entries"], 1):
+        try:
+            if entry["public"] is not None:
+                rows = tuple(map(int, entry["public"]["rows"].split()))
+                entry["public"] = PublicRows(entry["public"]["n_records"], rows)
+            if "protects" in entry:
+                entry["protects"] = Protected(**entry["protects"])
+            entries.append(Entry(**entry))
+        except ValueError as error:
+            raise ValueError(f"entry {number}: {error}") from None
+    ledger = Ledger(**content | {"entries": tuple(entries)})
     if hashes != ledger.hashes:
         raise ValueError("changed by hand: the hash of an entry does not fit")
     return ledger

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import multiprocessing
 import re
 from dataclasses import replace
@@ -9,6 +10,7 @@ from fractions import Fraction
 
 import pytest
 
+from pate_cli import cli
 from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.release import Entry, Ledger, LedgerDirectory, Protected, PublicRows, open_ledgers
 from pate_cli.release.ledger import shown
@@ -170,6 +172,49 @@ def test_a_damaged_ledger_is_refused_never_started_anew(ledgers, fingerprint, da
             call()
         assert "\n" not in str(caught.value)
     assert file.read_bytes() == before
+
+
+BY_HAND = {
+    "eps": (-1, -1e-300, math.nan, math.inf, 10**400, True, "1", None),
+    "delta": (-1e-9, 1.0, math.nan, 10**400, "0"),
+    "most_records": (0, -3, 2.5, "9"),
+    "kind": ("refund",),
+    "public": (
+        {"n_records": -1, "rows": "0"},
+        {"n_records": 10, "rows": "3 3"},
+        {"n_records": 10, "rows": "-1 3"},
+        {"n_records": 10, "rows": "3 10"},
+        {"n_records": math.nan, "rows": "3"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key in BY_HAND for value in BY_HAND[key]])
+def test_an_entry_written_by_hand_is_refused(key, value, ledgers, fingerprint, capsys, monkeypatch):
+    """Its hash is right: whoever can write the file can make the chain, and would have a larger budget."""
+    ledgers.charge(fingerprint, ONE)
+    file = ledgers.path / f"{fingerprint}.json"
+    content = json.loads(file.read_text())
+    entry = content["entries"][-1]
+    entry[key] = value
+    del entry["hash"]
+    chain = json.dumps([content["entries"][-2]["hash"], entry], sort_keys=True).encode()
+    entry["hash"] = hashlib.sha256(chain).hexdigest()
+    file.write_text(json.dumps(content))
+    monkeypatch.setenv("PATE_LEDGER", str(ledgers.path))
+    assert cli.main(["ledger", "show"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"pate: {file}: damaged (entry 2: ")
+    assert said.endswith("); restore it from a copy\n")
+    assert len(said.splitlines()) == 1
+    assert len(said) < 400
+
+
+@pytest.mark.parametrize("eps", [0.1234567890123456, 1 / 3, 1e-17, 5e-324])
+def test_a_charge_is_to_the_last_bit(eps, ledgers, fingerprint):
+    ledgers.charge(fingerprint, PrivacyLoss(eps, eps / 1e5, "test"))
+    entry = ledgers.read(fingerprint).entries[-1]
+    assert (entry.eps, entry.delta) == (eps, eps / 1e5)
 
 
 def test_where_ledgers_are(tmp_path, monkeypatch):
