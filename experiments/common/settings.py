@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
-from scipy.special import chdtrc, chdtri
+from scipy.special import chdtri, fdtrc, ndtr, ndtri
 
 from pate_cli.checks import Check, Real, Whole
 from pate_cli.results.claims import claim_verdicts
@@ -25,6 +26,7 @@ CHECKS: dict[str, Check] = {
     "queries": Real(),  # margin, as a share of the budget of queries
     "eps_ex_post": Real(),  # margin, as a share of eps
     "splits": Whole(2),  # random splits that the paper's means and intervals are of
+    "caption": Real(0, 1, open_above=True),  # level that the caption states of the intervals
 }
 
 Parts: TypeAlias = Mapping[tuple[str, str], Sequence[MeasuredRow]]
@@ -38,7 +40,7 @@ def finish(p: dict[str, Any], rows: Sequence[MeasuredRow], findings: Findings, _
     """Add the table of settings, which judges the recipe's claims in each; one verdict a setting is left."""
     parts = parts_of(rows)
     claims = [fit_verdict(panel, dataset, part) for (panel, dataset), part in parts.items()]
-    claims += filter(None, [interval_verdict(rows, p["splits"])])
+    claims += filter(None, [interval_verdict(rows, p["splits"]), _caption(p["caption"])])
     table = settings_table(parts, [] if findings.quick else p["claims"], p)
     return replace(findings, more={"settings": table, **findings.more}, rows=[], claims=claims)
 
@@ -51,26 +53,54 @@ def parts_of(rows: Sequence[MeasuredRow]) -> dict[tuple[str, str], list[Measured
     return parts
 
 
-def fit(rows: Sequence[MeasuredRow]) -> tuple[float, int, float]:
-    """Chi-square of the printed accuracies under the errors of both sides, the rows in it, and its p."""
-    gaps = [gap for row in rows if (gap := difference(row)) is not None and gap.standard_error > 0]
-    chi2 = sum((gap.mean / gap.standard_error) ** 2 for gap in gaps)
-    return chi2, len(gaps), float(chdtrc(len(gaps), chi2)) if gaps else math.nan
+@dataclass(frozen=True)
+class Fit:
+    """Hotelling's T^2 of the printed accuracies of rows that share random splits."""
+
+    t2: float
+    n: int  # accuracies
+    splits: int  # the fewest that a mean is of, on either side
+    p: float  # nan where there are no more splits than accuracies
+    furthest: str = ""  # the rows furthest out, each in standard errors
+
+    def __str__(self) -> str:
+        p = "p below 1e-300" if self.p < 1e-300 else f"p = {self.p:.2g}"
+        return (
+            f"T2 {self.t2:.1f} of {self.n} printed accuracies, {p}; furthest {self.furthest} standard errors"
+        )
+
+
+def fit(rows: Sequence[MeasuredRow]) -> Fit | None:
+    """Test all printed accuracies together, under the errors of both sides; None where there is none.
+
+    Rows share random splits, so that their means vary together: their correlations are those of ours over
+    splits, and taken to be those of the printed means as well, whose splits are shared too (LZCW21, section
+    5.1: "we repeat these random selection processes"). T^2 (n - k)/(k (n - 1)) of k accuracies over n splits
+    has an F law with k and n - k degrees of freedom, for normal means.
+    """
+    found = [(row, gap) for row in rows if (gap := difference(row)) is not None and gap.standard_error > 0]
+    if not found:
+        return None
+    accuracies = pd.DataFrame({i: row.repeats["accuracy"] for i, (row, _) in enumerate(found)}).dropna()
+    k, n = len(found), min(len(accuracies), *(gap.n for _, gap in found))
+    z = np.array([gap.mean / gap.standard_error for _, gap in found])
+    order = np.argsort(-np.abs(z))[:2]
+    furthest = ", ".join(f"{found[i][0]['method']} eps={found[i][0]['eps']:g} {z[i]:+.1f}" for i in order)
+    if n <= k or np.any(accuracies.std() == 0):
+        return Fit(math.nan, k, n, math.nan, furthest)
+    t2 = float(z @ np.linalg.solve(np.corrcoef(accuracies.T).reshape(k, k), z))
+    return Fit(t2, k, n, float(fdtrc(k, n - k, t2 * (n - k) / (k * (n - 1)))), furthest)
 
 
 def fit_verdict(panel: str, dataset: str, rows: Sequence[MeasuredRow]) -> Verdict:
     """Say how well a setting fits all printed accuracies of a dataset together: a question of our own."""
     name = f"setting: {dataset}, {panel}"
-    chi2, n, p = fit(rows)
-    if not n:
+    found = fit(rows)
+    if found is None:
         return Verdict(name, "missing", "no row to see it in", label=OWN)
     if any(row.n < FEWEST for row in rows):
         return Verdict(name, "no verdict", f"fewer than {FEWEST} repeats", label=OWN)
-    return Verdict(name, OWN, f"chi2 {chi2:.1f} of {n} printed accuracies, {_p(p)}", label=OWN)
-
-
-def _p(value: float) -> str:
-    return "p below 1e-300" if value < 1e-300 else f"p = {value:.2g}"
+    return Verdict(name, OWN, str(found), label=OWN)
 
 
 def conclude(p: dict[str, Any], rows: Sequence[MeasuredRow], findings: Findings, _: object) -> Findings:
@@ -78,15 +108,13 @@ def conclude(p: dict[str, Any], rows: Sequence[MeasuredRow], findings: Findings,
     measured = [row for row in rows if row.n]
     notes = []
     for (_, dataset), part in parts_of(measured).items():
-        chi2, n, probability = fit(part)
-        if n:
-            text = f"{dataset}: chi2 {chi2:.0f} of {n} printed accuracies by this learner, {_p(probability)}"
-            notes.append(text + _MORE.get(dataset, ""))
+        if (found := fit(part)) is not None:
+            notes.append(f"{dataset}, this learner: {found}{_MORE.get(dataset, '')}")
     return replace(findings, notes=[*findings.notes, *notes])
 
 
 _MORE = {
-    "mushroom": "; pate reproduce table4-sgd runs the setting found nearest, of those of table4-settings",
+    "mushroom": "; pate reproduce table4-sgd runs a setting that comes near, of those of table4-settings",
     "a9a": "; no working learner can: the printed spreads shrink as noise grows, and constant teachers "
     "give them (pate reproduce table4-coin)",
 }
@@ -96,7 +124,7 @@ def settings_table(parts: Parts, claims: Sequence[dict[str, Any]], p: Mapping[st
     """Table of how well each setting fits the printed numbers of a dataset, and of the claims that hold."""
     records = []
     for (panel, dataset), part in parts.items():
-        chi2, n, probability = fit(part)
+        found = fit(part)
         gaps = [abs(gap.mean) for row in part if (gap := difference(row)) is not None]
         active = [row for row in part if _fewer(row)]
         within, those = _within(active, "answered", "queries", p["queries"])
@@ -106,9 +134,9 @@ def settings_table(parts: Parts, claims: Sequence[dict[str, Any]], p: Mapping[st
             {
                 "setting": panel,
                 "dataset": dataset,
-                "chi2": chi2,
-                "accuracies": n,
-                "p": probability,
+                "T2": found and found.t2,
+                "accuracies": found.n if found else 0,
+                "p": found and found.p,
                 "furthest": max(gaps, default=None),
                 "queries_within": within,
                 "eps_ex_post_within": within_loss,
@@ -118,8 +146,8 @@ def settings_table(parts: Parts, claims: Sequence[dict[str, Any]], p: Mapping[st
             }
         )
     note = (
-        "chi2: squares of ours less the printed accuracy over the variance of both means, of all rows; a "
-        "setting that gives the printed numbers has a p that is uniform on (0, 1). Queries and eps_ex_post: "
+        "T2: Hotelling's, of ours less the printed accuracies, with the errors of both means and the "
+        "correlations of rows over the splits that they share. Queries and eps_ex_post: "
         f"rows of active queries within {p['queries']:g} of the budget and {p['eps_ex_post']:g} of eps. "
         "Observations: looked at in this setting and dataset alone."
     )
@@ -160,6 +188,16 @@ def interval_verdict(rows: Sequence[MeasuredRow], repeats: int) -> Verdict | Non
         f"narrower than the binomial noise of the test records in {len(narrow)} of {len(seen)} rows "
         f"({'; '.join(narrow) or 'none'}){factor} in the geometric mean, at {repeats} splits; the caption "
         f"divides by sqrt({repeats}) = {math.sqrt(repeats):.2f} what it calls a standard error",
+    )
+
+
+def _caption(level: float) -> Verdict:
+    """Compare the level that the caption states with that of its factor, by arithmetic."""
+    own, factor = 2 * float(ndtr(_Z)) - 1, float(ndtri((1 + level) / 2))
+    return Verdict(
+        f"the caption's {level:.0%} is the level of {_Z} standard errors",
+        "differs (above)" if level > own + 0.005 else "reproduces",
+        f"{_Z} standard errors on either side are {own:.1%} of a normal law; {level:.0%} takes {factor:.2f}",
     )
 
 

@@ -118,8 +118,9 @@ def _verdicts(numbers: dict[str, Interval]) -> list[Verdict]:
         Verdict(
             "the margin against h*, |q - 1/2|, shows agreement with h*",
             "differs",
-            "for two classes it equals the margin against the vote on every query, whatever h* is "
-            "(the rows of the table are the same); the sign has to be kept, as in the third histogram",
+            "for two classes q is p where h* says 0, and 1 - p where it says 1, so |q - 1/2| = |p - 1/2| on "
+            "every query, whatever h* is (the rows of the table are the same); the sign has to be kept, as "
+            "in the third histogram",
         ),
     ]
 

@@ -4,7 +4,8 @@ The paper plots the running sums of the two margins over 200 queries against eac
 sees a nearly straight line, and concludes that they are highly correlated. Two cautions
 are measured here: running sums of *any* two non-negative quantities give such a line (the
 control: the same margins, one of them shuffled), and the unsigned margins are identical
-(`common.adult`). Correlation coefficients of the margins themselves are beside.
+(`common.adult`). Correlation coefficients of the margins themselves are beside; the verdict is by
+ranks, which no scaling of the columns decides.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
         return found[quantity].text()
 
     line, control = "running sums, R^2", "running sums, R^2, shuffled"
-    r, vote = "Pearson, |p - 1/2| and 1/2 - q", "vote is h*"
+    ranks, vote = "Spearman, |p - 1/2| and 1/2 - q", "vote is h*"
     return [
         above(
             "running sums over 200 queries: a nearly perfect line",
@@ -102,13 +103,14 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
         above(
             "that line indicates high correlation",
             -found[control].less(0.99),
-            f"with one of the two margins shuffled among the queries, R^2 is {say(control)}",
+            "with one of the two margins shuffled among the queries, which leaves nothing of a correlation, "
+            f"R^2 is {say(control)}",
             rows=4,
         ),
         above(
             "the margins are highly correlated",
-            found[r].less(0.9),
-            f"Pearson {say(r)}, Spearman {say('Spearman, |p - 1/2| and 1/2 - q')} with the sign kept; "
+            found[ranks].less(0.9),
+            f"of ranks {say(ranks)}, Pearson {say('Pearson, |p - 1/2| and 1/2 - q')}, with the sign kept; "
             f"without it {say('Pearson, |p - 1/2| and |q - 1/2|')}, an identity",
             rows=4,
         ),

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.results.figures import STYLES, reference
 from pate_cli.results.page import Progress, StudyResult
+from pate_cli.results.tables import Column, Table
 from pate_cli.results.verdicts import Verdict
 
 from ..common.figures import legend, panels
@@ -31,6 +32,8 @@ NAMES = {
     "active": "active (Thm 22)",
 }
 """Legends of `rates.ALGORITHMS`."""
+HEADS = {"gaussian": "Gaussian", "svt before": "SVT, before", "svt": "SVT", "active": "active"}
+"""Columns of Table 1."""
 
 CHECKS: dict[str, Check] = {
     "d": Whole(1),  # this and the next three: see rates.Problem
@@ -77,7 +80,41 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
         f"probability {p['failure']:g}. Lemma 38 (tau < 1) and Theorem 22 (active) have none.",
         _first_useful(table),
     ]
-    return StudyResult(table, figures, _verdicts(p, problem), notes)
+    return StudyResult(matrix(table, problem), figures, _verdicts(p, problem), notes)
+
+
+def matrix(curves: pd.DataFrame, problem: rates.Problem) -> Table:
+    """Table 1 in the paper's layout, by exponents of n and m; its records are the curves.
+
+    A cell has the exponent of n with public points in plenty as printed, and as the theorem gives it where
+    that is another; then that of m with private records in plenty.
+    """
+    cells = []
+    for realizable, case in _cases(problem).items():
+        row = [case]
+        for algorithm in rates.ALGORITHMS:
+            theorem = _exponent(rates.rate, algorithm, problem, realizable=realizable)
+            printed = _exponent(rates.printed_rate, algorithm, problem, realizable=realizable)
+            same = abs(theorem - printed) < 1e-3
+            points = -0.5 if algorithm == "svt before" else -1.0
+            row.append(f"n^{printed:.3f}{'' if same else f' ({theorem:.3f})'} v m^{points:g}")
+        cells.append(row)
+    cells.append(["agnostic, h*", *_AGNOSTIC])
+    cells.append(["agnostic, vote", "-", "-", "consistent", "-"])
+    columns = [
+        Column("excess risk", numeric=False),
+        *(Column(HEADS[name], numeric=False) for name in rates.ALGORITHMS),
+    ]
+    note = (
+        "Printed exponents of private records n and public points m, whichever term is larger; where the "
+        "theorem gives another of n, it stands in parentheses. The agnostic rows are quoted, not checked."
+    )
+    records = [dict(zip(curves.columns, line, strict=True)) for line in curves.itertuples(index=False)]
+    return Table(columns, cells, records, note)
+
+
+_AGNOSTIC = ("Err(h*) needed", "13 Err + n^-0.4", "Err(h*) needed", "Err(h*) needed")
+"""As printed: at least a multiple of Err(h*) remains, or 13 of them and the term in n."""
 
 
 def _curves(axis: str, p: dict[str, Any], problem: rates.Problem) -> list[dict[str, Any]]:

@@ -60,17 +60,19 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
 
 
 def table(records: list[dict[str, Any]]) -> Table:
-    """Ours beside the paper's, size by size; on a terminal, ours alone."""
-    columns = [Column("dataset", numeric=False)]
-    columns += [
-        Column(whose, head, detail=whose == "paper") for head in HEADS.values() for whose in ("ours", "paper")
-    ]
-    columns += [Column("how", numeric=False, detail=True), Column("verdict", numeric=False, tags=True)]
+    """Table 3 in the paper's columns, ours above the paper's of each dataset."""
+    columns = [Column("dataset", numeric=False), Column("sizes", numeric=False)]
+    columns += [Column(head) for head in HEADS.values()] + [Column("verdict", numeric=False, tags=True)]
     cells = []
     for record in records:
-        sizes = [number(record[name], ",d") for key in HEADS for name in (key, f"printed_{key}")]
-        cells.append([record["dataset"], *sizes, record["status"], record["verdict"]])
-    return Table(columns, cells, records)
+        for whose, prefix in (("ours", ""), ("paper", "printed_")):
+            sizes = [number(record[prefix + key], ",d") for key in HEADS]
+            cells.append([record["dataset"], whose, *sizes, record["verdict"] if whose == "ours" else ""])
+    n = sum(record["verdict"] == "reproduces" for record in records)
+    absent = [record["dataset"] for record in records if record["verdict"] == "missing"]
+    note = f"Every size of {n} of {len(records)} datasets is the printed one."
+    note += f" Not on this machine: {', '.join(absent)}." * bool(absent)
+    return Table(columns, cells, records, note, block="dataset")
 
 
 def count(name: str) -> dict[str, int]:

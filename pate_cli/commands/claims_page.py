@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from pate_cli.commands.outcome import RecipeOutcome
+from pate_cli.engine.recipes import find_recipe
 from pate_cli.engine.sources import sources
 from pate_cli.results.page import About, Findings
 from pate_cli.results.tables import ABSENT, Column, Table, number
-from pate_cli.results.verdicts import Verdict, totals
+from pate_cli.results.totals import Counted, totals
+from pate_cli.results.verdicts import Verdict
 
 __all__ = ["NAME", "NOT_RUN", "page_of"]
 
@@ -71,7 +73,12 @@ def page_of(found: Mapping[str, Mapping[str, RecipeOutcome]], *, quick: bool, co
             name=NAME,
             title="Every claim of the papers that is tested here",
             source="BTT18, NB20, LZCW21 and LWY25, by the recipes of experiments/",
-            shows=f"{len(found)} recipes: {totals([verdict for *_, verdict, _ in judged])}.",
+            shows=" ".join(
+                [
+                    f"{len(found)} recipes.",
+                    *totals([_counted(name, verdict) for name, _, verdict, _ in judged]),
+                ]
+            ),
         ),
         command=command,
         table=Table([_COLUMNS[name] for name in shown], cells, records, _NOTE),
@@ -81,6 +88,12 @@ def page_of(found: Mapping[str, Mapping[str, RecipeOutcome]], *, quick: bool, co
         sources=sources(),
         failures=[f"{name}: {why}" for name, status, why in absent if status in ("failed", "refused")],
     )
+
+
+def _counted(name: str, verdict: Verdict) -> Counted:
+    counted = find_recipe(name).counted_as(verdict.name)
+    judged = verdict.gap is not None or any(verdict.cases)
+    return Counted(name, counted.kind, counted.claim_of(verdict.name), counted.claim, verdict.verdict, judged)
 
 
 def _cell(record: Mapping[str, Any], name: str) -> str:

@@ -194,6 +194,9 @@ def _public_points(run: Row) -> list[tuple[str, Any, str]]:
     p, own = run.prepared, run.prepared.whole.marginals
     source = "marginals" if own else "declared ranges"
     made = f", made of {source}" * hasattr(p.dataset.public, "made")
+    if run.config.split.public == "auto":
+        best = p.config.mechanism.options.best_points(p.sizes.n_private, p.dataset.n_features, run.config.eps)
+        made = f": half of those left; m* = {best:,.0f}" * (best > p.sizes.n_public + 1)
     rows: list[tuple[str, Any, str]] = [("public split", p.sizes.n_public, f"points{made}")]
     return rows + ([("noise of marginals", own.sigma, f"records, on {own.n_bins} counts")] if own else [])
 

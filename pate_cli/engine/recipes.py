@@ -14,11 +14,23 @@ from pate_cli.config.hydra_composition import packaged
 from pate_cli.config.run_config import Made
 from pate_cli.errors import InputError
 from pate_cli.results.page import About
-from pate_cli.results.verdicts import LABELS
+from pate_cli.results.verdicts import LABELS, OWN
 
-__all__ = ["FILE", "STUDY", "Recipe", "RowSpec", "find_recipe", "names", "read_recipe"]
+__all__ = [
+    "FILE",
+    "KINDS",
+    "STUDY",
+    "CountedAs",
+    "Recipe",
+    "RowSpec",
+    "find_recipe",
+    "names",
+    "read_recipe",
+]
 
 FILE = "recipe.yaml"
+KINDS = ("printed", "tested", "algebra", "own")
+"""Kinds of claims: printed numbers, statements tested on data, statements computed, questions of our own."""
 STUDY = "study.py"
 _FIELD = re.compile(r"\{(\w+)\}")
 
@@ -35,6 +47,20 @@ class RowSpec:
     note: str = ""
 
 
+@dataclass(frozen=True)
+class CountedAs:
+    """What verdicts of a recipe are counted as: a claim of a paper, or a question of our own."""
+
+    kind: str  # one of `KINDS`
+    names: tuple[str, ...]  # how the names of the verdicts begin
+    claim: str = ""  # paper, place, quantity; several verdicts, of several recipes, may speak of one
+    each: bool = False  # every verdict is a claim by itself
+
+    def claim_of(self, name: str) -> str:
+        """Identity of the claim that a verdict speaks of."""
+        return f"{self.claim}: {name}" if self.each else self.claim
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recipe(About):
     """Content of a `recipe.yaml`."""
@@ -48,18 +74,28 @@ class Recipe(About):
     claims: tuple[dict[str, Any], ...] = ()  # see `pate_cli.results.claims.claim_verdicts`
     margin: float = 0.02  # accuracies closer than this count as the same
     labels: dict[str, Any] = field(default_factory=dict)  # words for claims, with how their names begin
+    counts_as: tuple[CountedAs, ...] = ()  # claims that the verdicts speak of
     printed_error: dict[str, Any] = field(default_factory=dict)  # what the printed half widths are
     params: dict[str, Any] = field(default_factory=dict)  # of the study, or of the `study.py` beside runs
     data: tuple[str, ...] = ()  # datasets that the study reads
     notes: tuple[str, ...] = ()
     directory: Path = Path()  # with `recipe.yaml`, and `study.py` where there is one
 
-    def label_of(self, claim: str) -> str:
-        """Word that the recipe gives to a claim, of `LABELS`; controls are ours."""
+    def counted_as(self, name: str) -> CountedAs:
+        """What a verdict is counted as; controls are ours, and what the recipe says nothing of is a claim."""
+        if name.startswith("control"):
+            return CountedAs("own", (name,))
+        for counted in self.counts_as:
+            if name.startswith(counted.names):
+                return counted
+        return CountedAs("printed", (name,), self.name, each=True)
+
+    def label_of(self, name: str) -> str:
+        """Word that the recipe gives to a verdict, of `LABELS`."""
         for word, starts in self.labels.items():
-            if any(claim.startswith(start) for start in starts):
+            if any(name.startswith(start) for start in starts):
                 return word
-        return "own question" if claim.startswith("control") else ""
+        return OWN if self.counted_as(name).kind == "own" else ""
 
 
 def _text(given: Any) -> str:
@@ -80,9 +116,22 @@ def _loops(given: Any) -> dict[str, Any]:
 
 def _label_lists(given: Any) -> dict[str, list[str]]:
     """Beginnings of claims by the word they get; ValueError otherwise."""
-    if not all(word in LABELS and isinstance(starts, list) for word, starts in dict(given or {}).items()):
+    words = [word for word in LABELS if word != OWN]
+    if not all(word in words and isinstance(starts, list) for word, starts in dict(given or {}).items()):
         raise ValueError
     return {word: list(map(str, starts)) for word, starts in dict(given or {}).items()}
+
+
+def _counts_as(given: Any) -> tuple[CountedAs, ...]:
+    """Claims that verdicts speak of; ValueError otherwise."""
+    entries = []
+    for entry in map(dict, given or ()):
+        if not isinstance(entry.get("names"), list) or entry.get("kind") not in KINDS:
+            raise ValueError
+        if (entry["kind"] == "own") == bool(entry.get("claim")):
+            raise ValueError
+        entries.append(CountedAs(**entry | {"names": tuple(map(str, entry["names"]))}))
+    return tuple(entries)
 
 
 def _printed_error(given: Any) -> dict[str, Any]:
@@ -113,7 +162,11 @@ _RECIPE = {
     "pairs": Made(lambda given: tuple((str(of), str(minus)) for of, minus in given or ()), "[[OF, MINUS]]"),
     "claims": _LIST,
     "margin": Real(0, 1, open_above=True),
-    "labels": Made(_label_lists, f"lists of how claims begin, under {', '.join(LABELS)}"),
+    "labels": Made(_label_lists, f"lists of how claims begin, under {LABELS[0]}, {LABELS[2]}"),
+    "counts_as": Made(
+        _counts_as,
+        f"a list of {{claim, kind, names, each}}, kind one of {', '.join(KINDS)}, own without claim",
+    ),
     "printed_error": Made(_printed_error, f"repeats and half_width, one of {', '.join(_HALF_WIDTHS)}"),
     "params": _MAPPING,
     "data": _LIST,

@@ -23,7 +23,8 @@ __all__ = ["CLAIMS_RULE", "check_claim", "claim_verdicts", "eps_ex_post_verdict"
 CLAIMS_RULE = (
     "A claim is looked at in every case it speaks of, by paired differences at a level corrected for the "
     "cases of all claims: a case holds if the whole interval lies above 0 (or minus the claim's margin), "
-    "does not hold if none of it does, and cannot be told otherwise; cases without numbers are not run."
+    "does not hold if none of it does, and cannot be told otherwise. A case in which a row cannot run is "
+    "left out; other cases without numbers are not run."
 )
 
 _EX_POST_TOLERANCE = 0.01
@@ -99,6 +100,8 @@ def eps_ex_post_verdict(rows: Sequence[MeasuredRow]) -> Verdict | None:
 
 _Case: TypeAlias = tuple[Interval | None, str]
 """One case of a claim: the difference claimed to be above 0, None where it is missing, and a description."""
+_LEFT_OUT = "infeasible"
+"""Status of a row that cannot run: nothing is compared with it, the claim does not speak of the case."""
 
 
 def check_claim(claim: dict[str, Any], recipe: str) -> None:
@@ -135,8 +138,11 @@ def claim_verdicts(claims: Sequence[dict[str, Any]], rows: Sequence[MeasuredRow]
 
 def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], together: int) -> Verdict:
     name, margin = str(claim["name"]), float(claim.get("margin", 0))
+    left_out = [text for gap, text in cases if gap is None and text.endswith(_LEFT_OUT)]
+    cases = [case for case in cases if case[1] not in left_out]
+    aside = f"{len(left_out)} more left out, where a row cannot run: {'; '.join(left_out)}" * bool(left_out)
     if not cases:
-        return Verdict(name, "missing", "no row to see it in")
+        return Verdict(name, "missing", aside or "no row to see it in")
     words: list[VerdictWord] = [
         "missing" if gap is None else at_least(gap, margin, together) for gap, _ in cases
     ]
@@ -152,6 +158,7 @@ def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], together: int)
         for word, text in sentences.items()
         if (reasons := [text for (_, text), verdict in zip(cases, words, strict=True) if verdict == word])
     ]
+    parts += [aside] * bool(aside)
     most = claim.get("need") == "most"
     at_level = tuple(gap and gap.at(simultaneous(together)) for gap, _ in cases)
     reason = ". ".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -125,7 +126,7 @@ def recipe_table(rows: Sequence[MeasuredRow], verdicts: dict[str, Verdict], marg
         [column for column, _ in shown],
         [[text(row) for _, text in shown] for row in rows],
         [_record(row, verdicts.get(row["name"])) for row in rows],
-        f"{NOTE} {rule(len(verdicts), margin)}" if verdicts else NOTE,
+        f"{_outcome(verdicts)} {NOTE} {rule(len(verdicts), margin)}" if verdicts else NOTE,
         block="dataset",
     )
 
@@ -142,9 +143,14 @@ def _measured() -> list[tuple[Column, Callable[[MeasuredRow], str]]]:
     ]
 
 
+def _outcome(verdicts: Mapping[str, Verdict]) -> str:
+    """Say in a sentence what is reproduced of the printed accuracies, and what is not."""
+    counts = Counter(verdict.word for verdict in verdicts.values()).most_common()
+    return f"Of {len(verdicts)} printed accuracies {', '.join(f'{n} {word}' for word, n in counts)}."
+
+
 def _compared(verdicts: dict[str, Verdict]) -> list[tuple[Column, Callable[[MeasuredRow], str]]]:
-    """Columns of ours beside the paper's."""
-    queries, loss, accuracy = "queries answered", "eps_ex_post", "accuracy ± ci95"
+    """Columns of ours beside the paper's, in its order; a terminal has room for no more than these six."""
 
     def printed(name: str, form: str = ".4f", ci: str = "") -> Callable[[MeasuredRow], str]:
         return lambda row: number(row[f"printed_{name}"], form, row[f"printed_{ci}"])
@@ -154,21 +160,21 @@ def _compared(verdicts: dict[str, Verdict]) -> list[tuple[Column, Callable[[Meas
         return "" if judged is None else row.status if row.status != "ok" else judged.word
 
     return [
-        (Column("ours", queries, detail=True), lambda row: _mean(row.over("answered"), ".1f")),
-        (Column("paper", queries, detail=True), printed("queries", "g", "queries_ci")),
-        (Column("ours", loss, detail=True), lambda row: _mean(row.over("eps_ex_post"), ci=False)),
+        (Column("labels", "ours"), lambda row: _mean(row.over("answered"), ".1f", ci=False)),
+        (Column("eps used", "ours"), lambda row: _mean(row.over("eps_ex_post"), ci=False)),
+        (Column("accuracy", "ours"), lambda row: _mean(row.over("accuracy"))),
+        (Column("labels", "paper"), printed("queries", "g")),
+        (Column("eps used", "paper"), printed("eps_ex_post")),
+        (Column("accuracy", "paper"), printed("accuracy", ci="ci")),
         (
-            Column("at the paper's queries", loss, detail=True),
+            Column("eps used, ours at its labels", detail=True),
             lambda row: number(row["eps_ex_post_at_printed_queries"]),
         ),
-        (Column("paper", loss, detail=True), printed("eps_ex_post")),
-        (Column("ours", accuracy), lambda row: _mean(row.over("accuracy"))),
-        (Column("paper", accuracy), printed("accuracy", ci="ci")),
         (
-            Column("difference", accuracy),
+            Column("ours less the paper's accuracy", detail=True),
             lambda row: ABSENT if (gap := difference(row)) is None else signed(gap),
         ),
-        (Column("verdict", numeric=False, tags=True), verdict),
+        (Column("verdict", numeric=False, tags=True, detail=True), verdict),
     ]
 
 

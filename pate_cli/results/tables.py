@@ -351,8 +351,8 @@ class _View:
 
 
 def _parts(column: Column) -> list[str]:
-    """Parts of a heading that are not broken."""
-    return re.findall(r"[ _./]?[^ _./]+", column.full)
+    """Parts of a heading that are not broken; the group in a line of its own, as on paper."""
+    return re.findall(r"[ _./]?[^ _./]+", f"{column.header} {column.group}".strip())
 
 
 def _wrapped(parts: Sequence[str], width: int) -> str:

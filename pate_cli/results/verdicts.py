@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from pate_cli.results.interval import LEVEL, Interval, simultaneous
 
 __all__ = ["FEWEST", "LABELS", "OWN", "SHOWN", "VERDICTS", "Verdict", "VerdictWord"]
-__all__ += ["above", "at_least", "close", "code_of", "combined", "compare", "rule", "totals"]
+__all__ += ["above", "at_least", "close", "code_of", "combined", "compare", "rule"]
 
 VerdictWord: TypeAlias = Literal[
     "reproduces",
@@ -52,10 +52,10 @@ SHOWN: dict[str, str] = {
 }
 """Words as they are shown, and written to files."""
 
+OWN: VerdictWord = "own question"
 _GAP = ("mean", "half_width", "n", "level")
 _KEPT = ("margin", "test", "printed_error", "printed_repeats", "label", "most")
 FEWEST = 10  # repeats that a verdict needs: with fewer accuracies Student's t is not near its level
-OWN: VerdictWord = "own question"
 _MANY = 100
 
 
@@ -233,15 +233,6 @@ def close(
 def above(name: str, gap: Interval, reason: str, margin: float = 0.0, rows: int = 1) -> Verdict:
     """Verdict of a superiority test against a margin, see `at_least`."""
     return Verdict(name, "undecided", reason, gap.at(simultaneous(rows)), margin, "above")._decided()
-
-
-def totals(verdicts: Sequence[Verdict]) -> str:
-    """Count verdicts by their words: claims of the papers, and beside them questions of our own."""
-    counts = Counter(verdict.word for verdict in verdicts if verdict.label != OWN)
-    own = sum(verdict.label == OWN for verdict in verdicts)
-    text = ", ".join(f"{count} {word}" for word, count in counts.most_common())
-    asides = f" and {own} of our own, not counted" * (own > 0)
-    return f"{counts.total()} rows and claims of the papers{asides}: {text}"
 
 
 def compare(gap: Interval, margin: float, rows: int = 1) -> VerdictWord:

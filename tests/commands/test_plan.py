@@ -184,6 +184,13 @@ def test_a_file_that_has_changed_is_read_again(rows, tmp_path):
         assert rows("dataset=libsvm", f"dataset.path={data}", "split.public=20")["data set"][0] == str(n)
 
 
+def test_fewer_public_points_than_the_bound_is_best_with_are_said(rows):
+    assert rows("mechanism=svt", "split.public=auto")["public split"] == [
+        "7,500",
+        "points: half of those left; m* = 26,833",
+    ]
+
+
 def test_a_sweep_is_one_table(rows, capsys):
     argv = ["-m", "mechanism=svt,gaussian,best", "eps=0.01,1", "dataset.n_records=20000"]
     rows(*argv)  # 80 columns

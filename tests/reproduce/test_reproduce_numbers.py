@@ -196,6 +196,17 @@ def test_missing_cases_count(rows):
     assert most.verdict == "undecided"  # one of two is not most
 
 
+def test_cases_that_cannot_run_are_left_out_and_counted(rows):
+    done = rows(passive=[0.8, 0.8])
+    done[1] = measured({**done[1].columns}, [unit(i, 0.9) for i in range(12)])
+    done[2] = measured({**done[2].columns, "status": "infeasible"}, [])
+    grows = {"name": "x", "claim": "increases", "measure": "accuracy", "methods": ["passive"]}
+    (verdict,) = claim_verdicts([grows], done)
+    assert verdict.verdict == "reproduces"
+    assert "holds in 1 of 1: " in verdict.reason
+    assert "1 more left out, where a row cannot run: synthetic passive eps 4 to inf" in verdict.reason
+
+
 def test_claims_of_growth_and_of_budget(rows):
     done = rows(passive=[0.8, 0.8], active=[0.7, 0.7])
     done[1] = measured({**done[1].columns}, [unit(i, 0.9 + i / 1000) for i in range(12)])

@@ -6,6 +6,7 @@ import math
 import shutil
 
 import pytest
+from scipy.stats import f, pearsonr
 
 from pate_cli.commands.recipe_run import reproduce
 from pate_cli.engine.recipes import find_recipe, read_recipe
@@ -23,7 +24,7 @@ repeats: 10
 margin: 0.1
 printed_error: {repeats: 30, half_width: 1.96 s/n}
 labels: {error in the paper: [the printed intervals]}
-params: {queries: 0.05, eps_ex_post: 0.05, splits: 30}
+params: {queries: 0.05, eps_ex_post: 0.05, splits: 30, caption: 0.98}
 claims:
   - {name: "Observation 1: better", claim: greater, measure: accuracy, of: ASQ, than: PSQ}
 rows:
@@ -61,20 +62,26 @@ def test_which_setting_gives_which_rows(settings_dir, tmp_path):
     near, far = findings.more["settings"].records
     assert (near["setting"], near["accuracies"], far["setting"]) == ("near", 2, "far")
     assert far["furthest"] > 0.1 > near["furthest"]
-    # chi-square by hand: both errors, the printed one 0.0001/1.96 sqrt(30) and 0.5/1.96 sqrt(30)
-    chi2 = 0.0
-    for row in rows_of(read_repeats(tmp_path / "work")):
-        if row["panel"] == "far":
-            ours, error = row.over("accuracy"), row["printed_ci"] / 1.96 * math.sqrt(30)
-            chi2 += (ours.mean - 0.9) ** 2 / (ours.standard_error**2 + error**2)
-    assert far["chi2"] == pytest.approx(chi2)
-    assert far["p"] == pytest.approx(math.exp(-chi2 / 2))  # of two degrees of freedom
+    # T^2 by hand: the inverse of a matrix of two rows, and printed errors of ci/1.96 sqrt(30)
+    rows = [row for row in rows_of(read_repeats(tmp_path / "work")) if row["panel"] == "far"]
+    z, values = [], []
+    for row in rows:
+        ours, error = row.over("accuracy"), row["printed_ci"] / 1.96 * math.sqrt(30)
+        z.append((ours.mean - 0.9) / math.hypot(ours.standard_error, error))
+        values.append(row.repeats["accuracy"].to_numpy())
+    r = float(pearsonr(*values).statistic)
+    t2 = (z[0] ** 2 - 2 * r * z[0] * z[1] + z[1] ** 2) / (1 - r**2)
+    assert far["T2"] == pytest.approx(t2)
+    assert far["p"] == pytest.approx(f.sf(t2 * 8 / (2 * 9), 2, 8))  # of two accuracies over ten splits
     assert near["queries_rows"] == far["queries_rows"] == 1  # of the active rows alone
     assert near["Observation 1: better"] in ("holds", "fails", "undecided")
     assert findings.rows == []  # settings are no claims of the paper
-    _, fits, _, narrow = findings.claims
+    _, fits, _, narrow, caption = findings.claims
     assert (fits.name, fits.verdict) == ("setting: synthetic, near", "own question")
-    assert fits.reason == f"chi2 {near['chi2']:.1f} of 2 printed accuracies, p = {near['p']:.2g}"
+    assert fits.reason.startswith(
+        f"T2 {near['T2']:.1f} of 2 printed accuracies, p = {near['p']:.2g}; furthest "
+    )
+    assert caption.reason == "1.96 standard errors on either side are 95.0% of a normal law; 98% takes 2.33"
     # 600 test records of 3,000: a standard deviation of 0.011 at the least, 0.0039 of a mean's interval
     assert narrow.verdict == "error in the paper"
     assert narrow.reason.startswith("differs: ")

@@ -1,0 +1,79 @@
+"""Totals of verdicts: each claim of a paper once, however many rows and recipes speak of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pate_cli.results.interval import LEVEL
+from pate_cli.results.verdicts import SHOWN, VerdictWord, combined
+
+__all__ = ["Counted", "once", "shown", "totals"]
+
+_HEADS = {
+    "printed": "Printed numbers",
+    "tested": "Theorems, remarks and observations, tested on data",
+    "algebra": "Identities and rates, computed",
+}
+"""Headings by the kinds of `CountedAs`, those of our own questions aside."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A verdict, and what it is counted as."""
+
+    recipe: str
+    kind: str
+    claim: str  # identity: paper, place, quantity
+    table: str  # claims counted together: where the numbers stand
+    word: VerdictWord
+    judged: bool  # by an interval, which errs with a stated probability
+
+
+def once(words: Sequence[VerdictWord]) -> VerdictWord:
+    """Word of a claim by those of all verdicts that speak of it; what was not measured says nothing."""
+    measured = [word for word in words if word != "missing"]
+    bounded: VerdictWord = "bound holds, not attained"
+    if len(set(words)) == 1 or not measured:
+        return words[0]
+    if "error in the paper" in measured:
+        return "error in the paper"
+    holds = combined(["reproduces" if word == bounded else word for word in measured])
+    return bounded if holds == "reproduces" and bounded in measured else holds
+
+
+def totals(verdicts: Sequence[Counted]) -> list[str]:
+    """Sentences with the totals: printed numbers by table, the rest by kind, and the chance of an error."""
+    sentences = []
+    for kind, head in _HEADS.items():
+        tables: dict[str, dict[str, list[VerdictWord]]] = {}
+        for one in verdicts:
+            if one.kind == kind:
+                table = one.table if kind == "printed" else ""
+                tables.setdefault(table, {}).setdefault(one.claim, []).append(one.word)
+        for table, claims in tables.items():
+            counts = _counts([shown(once(words), kind) for words in claims.values()])
+            sentences.append(f"{', '.join(filter(None, [head, table]))}: {counts}.")
+    own = sum(one.kind == "own" for one in verdicts)
+    if own:
+        sentences.append(f"Questions of our own: {own}, in no total.")
+    if recipes := {one.recipe for one in verdicts if one.judged}:
+        n, wrong = len(recipes), 1 - LEVEL
+        sentences.append(
+            f"Of {n} recipes that judge by intervals each has a wrong verdict with probability at most "
+            f"{wrong:.0%}: at most {wrong * n:.1f} recipes with one are to be expected, and, if recipes err "
+            f"independently, none with probability at least {LEVEL**n:.0%}."
+        )
+    return sentences
+
+
+def shown(word: VerdictWord, kind: str) -> str:
+    """A word as it is shown: "lower than printed" is of a number, a claim "differs"."""
+    return SHOWN["differs" if word.startswith("differs") and kind != "printed" else word]
+
+
+def _counts(words: Sequence[str]) -> str:
+    """Write "3 claims: 2 agrees, 1 not run"."""
+    parts = [f"{count} {word}" for word, count in Counter(words).most_common()]
+    return f"{len(words)} claim{'s' * (len(words) > 1)}: {', '.join(parts)}"
