@@ -1,4 +1,4 @@
-"""docs/statements.md: ``python tests/docs/numbered.py``.
+"""docs/statements.md, and the totals of docs/reproduce.md: ``python tests/docs/numbered.py``.
 
 It lists the statements named in docs/constructions.md, in the `source` of a recipe, or by
 `pate reproduce statements`, with the verdicts of docs/verdicts.csv. With a directory of `pate reproduce all`
@@ -20,10 +20,13 @@ import yaml
 from pate_cli.experiments.statements import STATEMENTS
 
 from pate_cli.engine.recipes import find_recipe
-from pate_cli.results.verdicts import OWN, SHOWN, Verdict, code_of, totals
+from pate_cli.results.totals import Counted, once, shown, totals
+from pate_cli.results.verdicts import SHOWN, VerdictWord, code_of
 
 REPO = Path(__file__).resolve().parents[2]
 PAGE = REPO / "docs" / "statements.md"
+REPRODUCE = REPO / "docs" / "reproduce.md"
+END = "<!-- end -->"
 VERDICTS = REPO / "docs" / "verdicts.csv"
 CONSTRUCTIONS = REPO / "docs" / "constructions.md"
 COLUMNS = ("recipe", "of", "claim", "verdict", "seeds", "ours_less_claimed", "half_width", "margin", "reason")
@@ -38,7 +41,7 @@ HEAD = """# The numbered statements, and where they are
 Where each numbered statement of the papers is: the row of [constructions.md](constructions.md) that
 implements it, *theory* where `pate reproduce statements` evaluates it for a problem of yours, and the recipes
 of `pate reproduce` that measure it, with the [verdicts](reproduce.md#verdicts) of their claims that name
-the statement, or of all their claims on the paper where none does. Steps of proofs are not listed, nor
+the statement, each claim once. Steps of proofs are not listed, nor
 LZCW21's lemmas on learning in general (35 to 39) and on privacy (40 to 52).
 """
 
@@ -104,12 +107,15 @@ def fingerprint(name: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def kept_verdicts() -> dict[str, list[tuple[str, str]]]:
-    """Claims and words by recipe, of those whose recipe and study are as they were."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for row in csv.DictReader(VERDICTS.read_text(encoding="utf-8").splitlines()):
-        if (REPO / "experiments" / row["recipe"]).is_dir() and row["of"] == fingerprint(row["recipe"]):
-            found.setdefault(row["recipe"], []).append((row["claim"], SHOWN[code_of(row["verdict"])]))
+def kept_verdicts() -> list[Counted]:
+    """Verdicts of the recipes that are, with their studies, as they were when they were run."""
+    found = []
+    for row in listed_rows():
+        name, counted = row["claim"], find_recipe(row["recipe"]).counted_as(row["claim"])
+        claim, judged = counted.claim_of(name), bool(row["half_width"] or row["margin"])
+        found.append(
+            Counted(row["recipe"], counted.kind, claim, counted.claim, code_of(row["verdict"]), judged)
+        )
     return found
 
 
@@ -127,19 +133,18 @@ def take(directory: Path) -> None:
         writer.writerows(sorted(rows, key=lambda row: row["recipe"]))
 
 
-def told(statement: str, names: list[str], verdicts: dict[str, list[tuple[str, str]]]) -> list[str]:
-    """Recipes of a statement, each with its verdicts; questions of our own are not counted."""
-    kind_and_number = " ".join(statement.rsplit(" ", 2)[1:])
+def told(statement: str, names: list[str], verdicts: list[Counted]) -> list[str]:
+    """Recipes of a statement, each with its verdicts on claims that name the statement, each claim once."""
     parts = []
     for name in dict.fromkeys(names):
-        if name not in verdicts:
-            parts.append(f"`{name}`: not run")
-            continue
-        said = re.compile(rf"\b{re.escape(kind_and_number)}\b(?!\.\d)".replace("Theorem", "(?:Theorem|Thm)"))
-        own = [word for claim, word in verdicts[name] if said.search(claim)]
-        counts = Counter(word for word in own or [word for _, word in verdicts[name]] if word != SHOWN[OWN])
-        shown = ", ".join(f"{count} {word}" for word, count in counts.items())
-        parts.append(f"`{name}`: {shown}" if shown else f"`{name}`")
+        claims: dict[tuple[str, str], list[VerdictWord]] = {}
+        for one in verdicts:
+            if one.recipe == name and statement in cited(one.claim):
+                claims.setdefault((one.claim, one.kind), []).append(one.word)
+        counts = Counter(shown(once(words), kind) for (_, kind), words in claims.items())
+        text = ", ".join(f"{count} {word}" for word, count in counts.items())
+        run = any(one.recipe == name for one in verdicts)
+        parts.append(f"`{name}`: {text}" if text else f"`{name}`" if run else f"`{name}`: not run")
     return parts
 
 
@@ -165,22 +170,60 @@ def render() -> str:
     lines = [HEAD]
     for paper, same in itertools.groupby(rows, lambda row: row[0]):
         lines += [f"\n## {paper}\n\n", *(f"- {_listed(rows[row])}: {row[1]}\n" for row in same)]
-    return "".join(lines) + f"\n**Totals**: {counted(verdicts)}.\n"
+    return "".join(lines)
 
 
-def counted(verdicts: dict[str, list[tuple[str, str]]]) -> str:
-    """Totals of the kept verdicts, without questions of our own."""
-    return totals(
-        [
-            Verdict(claim, code, "", label=find_recipe(name).label_of(claim) or OWN * (code == OWN))
-            for name, claims in verdicts.items()
-            for claim, word in claims
-            for code in [code_of(word)]
+def listed_rows() -> list[dict[str, str]]:
+    """Rows of docs/verdicts.csv of the recipes that are as they were when they were run."""
+    rows = csv.DictReader(VERDICTS.read_text(encoding="utf-8").splitlines())
+    return [row for row in rows if row["of"] == fingerprint(row["recipe"])]
+
+
+def made(what: str) -> list[str]:
+    """Lines of docs/reproduce.md that come from the verdicts, by the name in the mark before them."""
+    kind, _, name = what.partition(" ")
+    if kind == "totals":
+        return totals(kept_verdicts())
+    if kind == "errors":
+        errors: dict[str, str] = {}
+        for row in listed_rows():
+            claim = find_recipe(row["recipe"]).counted_as(row["claim"]).claim_of(row["claim"])
+            if code_of(row["verdict"]) == "error in the paper":
+                errors.setdefault(claim, row["reason"].partition(": ")[2])
+        return [f"{claim}: {reason}" for claim, reason in errors.items()]
+    if kind == "open":
+        return [
+            f"`{row['recipe']}`, {row['claim']}: {numbers(row)}{needs[1] if needs else 'all cases must hold'}"
+            for row in listed_rows()
+            if code_of(row["verdict"]) == "undecided"
+            for needs in [re.search(r"(it takes [^;]*?)(, if the difference stays)?$", row["reason"])]
         ]
-    )
+    return [
+        f"{row['claim']}: **{SHOWN[code_of(row['verdict'])]}**, {row['reason']}"
+        for row in listed_rows()
+        if row["recipe"] == name
+    ]
+
+
+def numbers(row: dict[str, str]) -> str:
+    """Difference, interval and margin of a row, to three digits; empty where there is no interval."""
+    if not row["half_width"]:
+        return ""
+    gap, half, margin = (float(row[key]) for key in ("ours_less_claimed", "half_width", "margin"))
+    return f"{gap:+.3g} ± {half:.2g}, margin {margin:.3g}; "
+
+
+def with_made(page: str) -> str:
+    """docs/reproduce.md with the lines of `made` between each mark and its end."""
+
+    def lines(mark: re.Match[str]) -> str:
+        return f"<!-- made: {mark[1]} -->\n" + "".join(f"- {line}\n" for line in made(mark[1])) + END
+
+    return re.sub(rf"<!-- made: ([\w -]+?) -->.*?{END}", lines, page, flags=re.DOTALL)
 
 
 if __name__ == "__main__":
     if sys.argv[1:]:
         take(Path(sys.argv[1]))
     PAGE.write_text(render(), encoding="utf-8")
+    REPRODUCE.write_text(with_made(REPRODUCE.read_text(encoding="utf-8")), encoding="utf-8")
