@@ -101,6 +101,10 @@ BUGS = [
     ("vectors of three classes counted once", paid,
      Form("output_perturbation", (("noise", "laplace"),), n_classes=3),
      f"{kinds}:GammaNoise.count", "int(value.size // value.shape[-1])", "1"),
+    ("a cost of 1/1.3 of the noise", drawn, Form("gaussian"),
+     f"{kinds}:GaussianNoise.event", "/ self.sigma) ** 2", "/ self.sigma / 1.3) ** 2"),
+    ("a cost of 1/1.3 of Laplace noise", drawn, Form("noisy_histograms"),
+     f"{kinds}:LaplaceNoise.event", "self.sensitivity / self.scale", "self.sensitivity / self.scale / 1.3"),
     # a plug-in
     ("Laplace noise on many counts as one release", moved, Form("noisy_histograms"),
      f"{plug_in}:NoisyHistograms.releases", "self.m", "1"),

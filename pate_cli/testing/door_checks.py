@@ -185,8 +185,8 @@ def drawn(run: Run) -> str:
     for (kind, value, _), out in run.door.released:
         stated += kind.draws(value, out)
         used += np.ravel(kind.noise_in(value, out)).tolist()
-        if not kind.on_integers and value.size and value.ndim < 3:
-            hidden(kind, value.shape[-1] if value.ndim > 1 else 1)
+        if value.size:
+            hidden(kind, -(-value.size // kind.count(value)) if value.ndim > 1 else 1)
     for event in run.door.spent.flat():
         stated += event.draws()
     stated += run.plan.drawn_inside()

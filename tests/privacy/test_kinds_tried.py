@@ -1,0 +1,43 @@
+"""A kind that states less than it costs is seen by its draws alone; one that states the truth is not."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from pate_cli.privacy.events import Gdp, Pure
+from pate_cli.privacy.kinds import ExponentialChoice, GammaNoise, GaussianNoise, LaplaceNoise
+from pate_cli.testing import CheckFailed
+from pate_cli.testing.kind_checks import hidden
+
+KINDS = {
+    "gaussian": (GaussianNoise, lambda cost: {"sigma": 2 / cost}),
+    "integer": (GaussianNoise, lambda cost: {"sigma": 2 / cost, "unit": 1e-3 / cost}),
+    "laplace": (LaplaceNoise, lambda cost: {"scale": 2 / cost}),
+    "gamma": (GammaNoise, lambda cost: {"scale": 2 / cost}),
+    "choice": (ExponentialChoice, lambda cost: {"eps": cost}),
+}
+
+
+def of(kind, cost, factor):
+    """A kind of that cost, which states less by a factor."""
+    cls, numbers = KINDS[kind]
+
+    @dataclass(frozen=True, kw_only=True)
+    class Stated(cls):
+        def event(self, size):
+            event = super().event(size)
+            if isinstance(event, Pure):
+                return Pure(event.eps / factor)
+            return Gdp(event.mu_squared / factor**2, event.integers)
+
+    return Stated(sensitivity=2.0, **numbers(cost))
+
+
+@pytest.mark.parametrize("cost", [0.01, 12.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cost_too_small_by_a_factor_of_1_3_is_seen(kind, cost):
+    hidden(of(kind, cost, 1.0), 3)
+    with pytest.raises(
+        CheckFailed, match=r"Stated: an event of probability \S+ where at most \S+ is counted"
+    ):
+        hidden(of(kind, cost, 1.3), 3)
