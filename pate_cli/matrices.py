@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST", "dense", "within_bounds", "without_tiny"]
+__all__ = ["LARGEST", "dense", "deviations", "within_bounds", "without_tiny"]
 
 _LEAST = 1e-100
 """Features of a smaller magnitude count as 0. liblinear divides by the squared norm of its first gradient,
@@ -21,6 +21,17 @@ LARGEST = 1e30
 def dense(X: Any) -> NDArray[np.float64]:
     """Convert a dense or sparse matrix to a dense array of floats; a dense one is not copied."""
     return np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
+
+
+def deviations(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard deviation of each column; 0 where it is no larger than what rounding makes of equal numbers.
+
+    The mean of n numbers errs by up to n units in its last place, and the deviation with it.
+    """
+    n, variances = len(columns), columns.var(axis=0)
+    rounding = n * np.finfo(np.float64).eps
+    constant = variances <= rounding * variances + (rounding * columns.mean(axis=0)) ** 2
+    return np.where(constant, 0.0, np.sqrt(variances))
 
 
 def without_tiny(X: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pate_cli.matrices import deviations
 from pate_cli.mechanisms.base import SampledAttack, VoteMechanism
 from pate_cli.mechanisms.votes import VoteAttack
 from pate_cli.privacy.door import Door
@@ -76,7 +77,7 @@ def _learnt(on_d: FloatArray, on_other: FloatArray) -> Iterator[tuple[str, Score
     """The numbers themselves, linear discriminants, and log-odds by category or bin."""
     k = on_d.shape[1]
     both = np.vstack([on_d, on_other])
-    gap = on_d.mean(axis=0) - on_other.mean(axis=0)
+    gap = np.where(deviations(both) > 0, on_d.mean(axis=0) - on_other.mean(axis=0), 0.0)
     spread = np.maximum((on_d.var(axis=0) + on_other.var(axis=0)) / 2, 1e-30)
     sign = np.where(gap < 0, -1.0, 1.0)
     if k <= _ALONE:

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from pate_cli.datasets.new_records import ranges_of
 from pate_cli.datasets.schema import ColumnSchema, Schema
+from pate_cli.matrices import deviations
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,8 @@ class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Clip numbers to declared bounds and standardise them, with a second column for missing ones.
 
     `low` and `high` are the bounds of each column, -inf and inf for none; mean and standard deviation are
-    those of the public records it is fitted on, clipped. Missing numbers become 0, the mean; a column of
+    those of the public records it is fitted on, clipped. A column that is constant there is not divided.
+    Missing numbers become 0, the mean; a column of
     which `missing` is true gets a second one, 1 where it is missing and 0 elsewhere.
     """
 
@@ -40,7 +42,7 @@ class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for at, column in enumerate(values.T):
             present = column[~np.isnan(column)]
             if len(present):
-                self.mean_[at], self.scale_[at] = present.mean(), present.std() or 1.0
+                self.mean_[at], self.scale_[at] = present.mean(), deviations(present) or 1.0
         return self
 
     def transform(self, X: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pate_cli.features.stable_rows import UNIT
-from pate_cli.matrices import dense
+from pate_cli.matrices import dense, deviations
 from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["FEW", "HUGE", "MOST_LANDMARKS", "PublicBins", "PublicColumns", "is_text"]
@@ -60,11 +60,11 @@ class PublicColumns:
         """Learn the columns of public points, ndarray or csr_matrix of shape (m, d), finite numbers."""
         if is_text(public):
             low, high = (dense(side).ravel() for side in (public.min(axis=0), public.max(axis=0)))
-            columns = np.zeros((0, len(low)))
+            columns, varies = np.zeros((0, len(low))), high > low
         else:
             columns = np.clip(dense(public), -HUGE, HUGE)
-            low, high = columns.min(axis=0), columns.max(axis=0)
-        kept = np.flatnonzero(high > low)
+            low, high, varies = columns.min(axis=0), columns.max(axis=0), deviations(columns) > 0
+        kept = np.flatnonzero(varies)
         low, high = np.minimum(low[kept], 0.0), np.maximum(high[kept], 0.0)
         scale = np.ones(len(kept)) if is_text(public) else high - low
         numbers: list[int] = []

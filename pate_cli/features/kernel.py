@@ -49,6 +49,7 @@ MOST_DIRECTIONS = 300
 SHUFFLED = 300
 """Landmarks where columns of fewer public points are shuffled."""
 
+_ROUNDING = 1e-12  # of the mean square of points: a variance below it is rounding
 _CUT = 1e-4  # of the largest eigenvalue: directions below it are left out
 _RIDGE = 0.05  # of the mean variance, where directions are whitened
 _POWER = -0.25  # of the variances: half-way to whitened
@@ -121,15 +122,24 @@ class KernelFeatures:
         landmarks = enough_points(landmarks, rng, few)
         squares = row_squares(landmarks)
         size = float(squares.mean() - np.square(np.asarray(landmarks.mean(axis=0))).sum())
-        size = size if size > 1e-12 * squares.mean() else 1.0
-        splines = row_squares(_centred(columns.splines(landmarks))).mean()
+        size = size if size > _ROUNDING * squares.mean() else 1.0
+        curves = columns.splines(landmarks)
+        splines = row_squares(_centred(curves)).mean()
+        splines = splines if splines > _ROUNDING * row_squares(curves).mean() else 0.0
         smooth = _SMOOTH if bends else 0.0
         weight = _SPLINES * directions / MOST_DIRECTIONS / splines if bends and splines > 0 else 0.0
         squared_distances = squares[:, None] + squares - 2 * stable_product(landmarks, landmarks)
         bins = PublicBins.of(public, columns.kept[columns.numbers], fewest)
         none = np.zeros((len(squares), 0)), np.zeros(0)
         features = cls(
-            columns, landmarks, _median_distance(squared_distances), size, smooth, weight, *none, bins
+            columns,
+            landmarks,
+            _median_distance(squared_distances, squares),
+            size,
+            smooth,
+            weight,
+            *none,
+            bins,
         )
         kernel_of_landmarks = features._kernel(landmarks, features._fixed())
         kernel = _centred(_centred(kernel_of_landmarks).T)
@@ -266,10 +276,14 @@ def enough_points(points: Any, rng: np.random.Generator, few: int = FEW) -> Any:
     return sp.csr_matrix(shuffled) if sp.issparse(points) else shuffled
 
 
-def _median_distance(apart: FloatArray) -> float:
-    """Median of the squared distances between points that are not the same; 1 where all are."""
+def _median_distance(apart: FloatArray, squares: FloatArray) -> float:
+    """Median of the squared distances between points that are not the same; 1 where all are.
+
+    A product is true to about 2^-24 of both norms, so distances below that are 0.
+    """
     apart = np.maximum(apart[np.triu_indices(len(apart), 1)], 0.0)
-    apart = apart[apart > 1e-9 * max(apart.max(initial=0.0), 1e-300)]
+    largest = apart.max(initial=0.0)
+    apart = apart[apart > (1e-9 * largest if largest > 2.0**-22 * squares.max() else largest)]
     return float(np.median(apart)) if apart.size else 1.0
 
 

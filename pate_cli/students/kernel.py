@@ -117,16 +117,18 @@ def _directions(X: Any, middle: FloatArray, root: FloatArray) -> tuple[FloatArra
     """Singular vectors and values of the centred, weighted rows, and the way back to weights of columns."""
     if isinstance(X, np.ndarray):
         U, S, Vt = np.linalg.svd(root[:, None] * (X - middle), full_matrices=False)
+        S = S if S.max(initial=0.0) > _rounding(X) * np.linalg.norm(X) else np.zeros_like(S)
         kept = np.sqrt(_FLOOR) * max(S.max(initial=0.0), 1e-150) < S
         return U[:, kept], S[kept], lambda theta: Vt[kept].T @ theta
     along = np.asarray(X @ middle).ravel()
+    least = _rounding(X) * float(X.multiply(X).sum())
     if X.shape[0] > X.shape[1]:
         inner = dense(X.T @ X.multiply(root[:, None] ** 2)) - len(root) * np.outer(middle, middle)
-        S, V = _roots(inner)
+        S, V = _roots(inner, least)
         U = root[:, None] * (np.asarray(X @ V) - middle @ V) / S
         return U, S, lambda theta: V @ theta
     inner = dense(X @ X.T)
-    S, U = _roots(root[:, None] * (inner - along[:, None] - along + middle @ middle) * root)
+    S, U = _roots(root[:, None] * (inner - along[:, None] - along + middle @ middle) * root, least)
 
     def back(theta: FloatArray) -> FloatArray:
         rows = root[:, None] * (U @ (theta / S[:, None]))
@@ -135,10 +137,16 @@ def _directions(X: Any, middle: FloatArray, root: FloatArray) -> tuple[FloatArra
     return U, S, back
 
 
-def _roots(inner: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Roots of the eigenvalues of a matrix that are not about 0, and their eigenvectors."""
+def _rounding(X: Any) -> float:
+    """Share of the size of rows that rounding may leave of equal ones, less their mean."""
+    return X.shape[0] * float(np.finfo(np.float64).eps)
+
+
+def _roots(inner: FloatArray, least: float) -> tuple[FloatArray, FloatArray]:
+    """Roots of the eigenvalues of a matrix that are not about 0, their eigenvectors; none up to `least`."""
     values, vectors = np.linalg.eigh(inner)
-    kept = values > _FLOOR * max(values.max(initial=0.0), 1e-300)
+    largest = values.max(initial=0.0)
+    kept = values > (_FLOOR * max(largest, 1e-300) if largest > least else np.inf)
     return np.sqrt(values[kept]), vectors[:, kept]
 
 
