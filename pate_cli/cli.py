@@ -60,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 done, 1 internal error, 2 bad input, 129 the terminal was closed, 130 interrupted, 143 terminated.
     """
     _open_streams()
+    _settle_terminal()
     try:
         with terminable():
             code = _main(list(sys.argv[1:] if argv is None else argv))
@@ -69,6 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(2, str(error))
     except Terminated as stop:
         return _fail(128 + stop.number, "terminated")
+    except MemoryError:
+        return _fail(1, "out of memory")
     except KeyboardInterrupt:
         return _fail(130, "interrupted")
     except BrokenPipeError:  # the reader went away, as in `pate table ... | head`
@@ -114,6 +117,16 @@ def _open_streams() -> None:
             number = os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(number, True)
             setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w"))
+
+
+def _settle_terminal() -> None:
+    """Write what the streams' encoding lacks as escapes, and read a width or height of 0 as none."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    for name in ("COLUMNS", "LINES"):
+        if not os.environ.get(name, "none").strip("0"):
+            del os.environ[name]
 
 
 def _let_go(code: int) -> int:

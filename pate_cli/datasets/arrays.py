@@ -12,6 +12,7 @@ import numpy as np
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.reading import read_bytes
 from pate_cli.datasets.three_files import FileOptions, LoadedFile, dataset_of
+from pate_cli.datasets.unpacking import check_members
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset
 
@@ -41,7 +42,12 @@ def _read(path: Path) -> LoadedFile:
     content, checksum = read_bytes(path)
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            check_members(arrays.zip, len(content))
             X, y = arrays["X"], arrays["y"] if "y" in arrays.files else None
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    except MemoryError:
+        raise DataError(f"{path}: its arrays do not fit into memory") from None
     except (ValueError, OSError, EOFError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: not an .npz file with X and y ({' '.join(str(error).split())})") from None
     if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:

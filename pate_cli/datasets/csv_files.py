@@ -161,6 +161,7 @@ def _found_separator(raw: bytes) -> str:
     """Separator that cuts the first line into most cells, the first of several."""
     begin = next((line for line in io.BytesIO(raw) if line.strip()), b"").decode("utf-8")
     first = next(iter(begin.splitlines()), "")
+    csv.field_size_limit(2**31 - 1)
     rows = {sep: csv.reader([first], delimiter=sep, skipinitialspace=True) for sep in _SEPARATORS}
     return max(rows, key=lambda sep: len(next(rows[sep], [])))
 
@@ -195,6 +196,7 @@ def _lines_one_by_one(
     raw: bytes, sep: str, path: Path, form: CsvFormat, key: str
 ) -> tuple[list[str], list[int]]:
     """Names of the columns, and the line each record starts on; DataError names the first that is wrong."""
+    csv.field_size_limit(2**31 - 1)  # of each cell: by default 131,072, which 9,000 names of genes exceed
     text = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8", newline="")
     reader = csv.reader(text, delimiter=sep, skipinitialspace=True, strict=True)
     header: list[str] = []

@@ -46,6 +46,8 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> RecordTable:
         table = pq.ParquetFile(pa.BufferReader(raw)).read()
         index = (table.schema.pandas_metadata or {}).get("index_columns", [])
         row_names = frozenset(name for name in index if isinstance(name, str))
+    except MemoryError:
+        raise DataError(f"{path}: unpacked, it does not fit into memory") from None
     except (pa.ArrowException, ValueError, AttributeError, TypeError) as error:  # the last three: of its JSON
         raise DataError(f"{path}: not a Parquet file ({error})") from None
     names = table.column_names

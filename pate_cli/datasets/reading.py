@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import hashlib
-import io
-import lzma
 import re
-import zipfile
-import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +13,7 @@ import numpy as np
 
 from pate_cli.datasets.labels import Labels, number_in, texts_of
 from pate_cli.datasets.names import normal
+from pate_cli.datasets.unpacking import unpacked
 from pate_cli.errors import DataError
 from pate_cli.terminal import open_file
 
@@ -59,30 +54,13 @@ def read_bytes(path: Path) -> tuple[bytes, str]:
         raise DataError(f"{path}: no such file") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    except MemoryError:
+        raise DataError(f"{path}: it does not fit into memory") from None
     checksum = hashlib.sha256(raw).hexdigest()
     try:
-        return _UNPACK.get(path.suffix.lower(), bytes)(raw), checksum
+        return unpacked(raw, path.suffix.lower()), checksum
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
-    except (EOFError, OSError, ValueError, lzma.LZMAError, zlib.error, zipfile.BadZipFile):
-        raise DataError(f"{path}: the compressed file is cut short or damaged") from None
-
-
-def _unzip(raw: bytes) -> bytes:
-    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-        members = [name for name in archive.namelist() if not name.endswith("/")]
-        members = [name for name in members if not name.startswith("__MACOSX/")]  # macOS adds these
-        if len(members) != 1:
-            raise DataError(f"holds {len(members)} files; accepted: an archive of one")
-        return archive.read(members[0])
-
-
-_UNPACK: dict[str, Callable[[bytes], bytes]] = {
-    ".bz2": bz2.decompress,
-    ".gz": gzip.decompress,
-    ".xz": lzma.decompress,
-    ".zip": _unzip,
-}
 
 
 def marked(raw: bytes) -> str | None:
