@@ -124,6 +124,11 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
             placeholder = f"one label ({target}) on all records, taken for a placeholder"
             remarks.append(f"{public.path.name}: {placeholder}")
         remarks += remarks_on(public, schema, words)
+    if options.public == "ranges":
+        remarks.append(
+            "dataset.public=ranges: numbers lie evenly within their bounds, as counts, mostly small, do not;"
+            " dataset.public=marginals, for a share of the budget, loses less"
+        )
     n_public = len(remarks)
     if unit is not None:
         remarks += _unit_remarks(private, public, test, unit)

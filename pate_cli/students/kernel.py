@@ -139,7 +139,7 @@ def _directions(X: Any, middle: FloatArray, root: FloatArray) -> tuple[FloatArra
 
 def _rounding(X: Any) -> float:
     """Share of the size of rows that rounding may leave of equal ones, less their mean."""
-    return X.shape[0] * float(np.finfo(np.float64).eps)
+    return int(X.shape[0]) * float(np.finfo(np.float64).eps)
 
 
 def _roots(inner: FloatArray, least: float) -> tuple[FloatArray, FloatArray]:

@@ -69,9 +69,8 @@ def test_an_archive_that_python_cannot_read_is_one_line(name, tmp_path):
     packed = zipped(TABLE) if name == "t.csv.zip" else one_array()
     for raw, said in (
         (marked(packed, 6, 1), "has a password; accepted: an archive without one"),
-        (marked(packed, 8, 9), r"its method of compression is deflate64 \(9\); accepted: deflate"),
-        (marked(packed, 8, 97), r"its method of compression is \w+ \(97\); accepted: deflate"),
-        (marked(packed, 8, 1234), r"its method of compression is an unknown one \(1234\)"),
+        (marked(packed, 8, 9), "its method of compression has number 9; accepted: deflate"),
+        (marked(packed, 8, 97), "its method of compression has number 97; accepted"),
     ):
         with pytest.raises(DataError, match=rf"{name}: .*{said}") as caught:
             read(tmp_path, name, raw)
