@@ -28,7 +28,7 @@ class Options(MechanismOptions):
     of ``test=weighted`` (see `OnlineLearner`).
     """
 
-    checked = ({}, {"oracle": "svt"})
+    checked = ({"oracle": "svt"},)
 
     oracle: str = option("gaussian", OneOf(("gaussian", "svt")))
     mellowness: float = option(0.05, Real(0, closed_below=True))

@@ -42,7 +42,7 @@ __all__ = ["Gnmax", "GnmaxSession", "Options", "calibrate"]
 class Options(MechanismOptions):
     """Options of `mechanism=gnmax`."""
 
-    checked = ({}, {"confidence": 0.6})
+    checked = ({"confidence": 0.6},)
 
     confidence: float = option(0.0, Real(0, 1, closed_below=True, open_above=True))
     """Share of the teachers that must agree; 0 for no check."""

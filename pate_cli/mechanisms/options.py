@@ -25,13 +25,12 @@ class MechanismOptions:
     features_default : str
         Features of a run with ``features=auto``: `kernel`, or `none` where it learns from own columns.
     checked : tuple of mappings
-        Options that `pate check` puts it to, the first in all forms: more than the defaults where these are
-        slow, or leave code unused.
+        Options that `pate check` tries beside the defaults, where these leave code unused.
     """
 
     picks_queries: ClassVar[bool] = False
     features_default: ClassVar[str] = "kernel"
-    checked: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    checked: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def label(self, name: str) -> str:
         """Its name in tables, which may depend on its options."""

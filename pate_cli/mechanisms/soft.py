@@ -60,7 +60,7 @@ class _Width:
 class Options(MechanismOptions):
     """Options of `mechanism=soft`."""
 
-    checked = ({}, {"coarse": 0.5})
+    checked = ({"coarse": 0.5},)
 
     width: float = option(0.1, _Width())
     coarse: float | None = option(None, Or("null", _Width()))

@@ -45,7 +45,6 @@ class Options(MechanismOptions):
     """
 
     checked = (
-        {},
         {"cutoff": 2, "calibration": "liu2021"},
         {"cutoff": "private"},
     )

@@ -56,7 +56,6 @@ class Options(MechanismOptions):
     """Options of `mechanism=tune`."""
 
     checked = (
-        {},
         {  # three labellings, one of which has no mu
             "candidates": (
                 {"label": "logistic"},

@@ -33,6 +33,8 @@ from pate_cli.queries import Strategy
 from pate_cli.testing import call_checks, door_checks, part_checks, release_checks
 from pate_cli.testing.failure import CheckFailed, require
 from pate_cli.testing.forms import LABELS, Form, forms_of, name_of
+from pate_cli.testing.release_checks import unmoved
+from pate_cli.testing.unlike import WAYS, Way
 
 __all__ = ["CheckFailed", "NamedCheck", "check_loader", "check_mechanism", "check_strategy", "promises"]
 __all__ += ["require"]
@@ -91,12 +93,12 @@ def _checks(name: str, forms: list[Form]) -> Iterator[NamedCheck]:
     plain = [form for form in forms if not (form.mapped or form.sparse or form.persons or form.exact)]
     yield _check(call_checks.options, forms[0], name)
     yield _check(release_checks.unforeseen, None, "any release")
-    for form in forms:
-        runs = cache(partial(door_checks.Run, form))
+    runs = [cache(partial(door_checks.Run, form)) for form in forms]
+    for form, run in zip(forms, runs, strict=True):
         yield _check(call_checks.numbers, form)
         for check in door_checks.CHECKS:
-            yield _check(partial(_on_all, check), runs, str(form), like=check)
-        if form.exact and form.sparse == form.persons and form.plan().n_teachers:
+            yield _check(partial(_on_all, check), run, str(form), like=check)
+        if form.exact and form.plan().n_teachers:
             yield _check(call_checks.failing, form)
         if not form.exact and not form.mapped:
             yield _check(call_checks.without_noise, form)
@@ -108,7 +110,14 @@ def _checks(name: str, forms: list[Form]) -> Iterator[NamedCheck]:
             yield _check(call_checks.one_run, form)
     for form in plain[:1]:
         yield _check(call_checks.alike, form)
-    yield from _releases(forms)
+    for way in WAYS:
+        yield _check(
+            partial(_unlike, way), runs, f"{name.rpartition('.')[2]}, records of another kind", like=way
+        )
+    for release, ways in release_checks.shared_out(WAYS, list(_releases(forms))):
+        yield _check(_released, partial(release_checks.unmoved, release), str(release), like=unmoved)
+        for way in ways:
+            yield _check(_released, partial(release_checks.unlike, release, way), str(release), like=way)
 
 
 def check_loader(loader: str | ModuleType, options: Mapping[str, Any] | None = None) -> list[NamedCheck]:
@@ -158,19 +167,25 @@ def promises(name: str) -> dict[str, str]:
     }
 
 
-def _releases(forms: list[Form]) -> Iterator[NamedCheck]:
-    """Releases by the command line, of forms with exact noise; with further options from a public file."""
+def _releases(forms: list[Form]) -> Iterator[release_checks.Release]:
+    """Releases by the command line, of forms with exact noise; of persons with further options."""
     exact = {repr(form.options): form for form in forms if form.exact}
     for i, form in enumerate(exact.values()):
-        for public_file in (True, False)[: 2 - (i > 0)]:
-            release = release_checks.Release(form.name, form.options, public_file, brief=i > 0)
-            yield _check(_released, release, like=release_checks.unmoved)
+        kinds = release_checks.KINDS if i == 0 else [{"points": "two files", "persons": True}]
+        for number, kind in enumerate(kinds):
+            yield release_checks.Release(form.name, form.options, **kind, brief=i + number > 0)
 
 
-def _released(release: release_checks.Release) -> str:
+def _unlike(way: Way, runs: list[Callable[[str], Any]]) -> str:
+    """Private records of another kind, in every form."""
+    saw = [door_checks.unlike(run(LABELS[0]), way) for run in runs]
+    return f"{sum(map(bool, saw))} forms, equal bytes"
+
+
+def _released(check: Callable[[], str]) -> str:
     if find_spec("opendp") is None:
         raise unittest.SkipTest("release=true needs OpenDP: pip install opendp")
-    return release_checks.unmoved(release)
+    return check()
 
 
 def _on_all(check: Callable[[Any], str], runs: Callable[[str], Any]) -> str:

@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli import audit, mechanisms
 from pate_cli.audit.one_run import guesses_right, mu_of_guesses
@@ -23,10 +22,11 @@ from pate_cli.privacy.door import Door
 from pate_cli.testing.door_checks import Run, moved, output, paid, replayed
 from pate_cli.testing.failure import CheckFailed, require
 from pate_cli.testing.forms import LABELS, Form, K, votes_of
+from pate_cli.testing.learners import Failing
 from pate_cli.testing.part_checks import refused
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Votes
 
-__all__ = ["Failing", "alike", "asked", "audited", "blocks", "failing", "numbers", "options"]
+__all__ = ["alike", "asked", "audited", "blocks", "failing", "numbers", "options"]
 __all__ += ["one_run", "without_noise"]
 
 QUERIES, RUNS, SHARE = 20, 10_000, 20
@@ -135,26 +135,6 @@ def without_noise(form: Form) -> str:
         return f"refused: {error}"
     require(math.isinf(plan.guarantee.eps), f"a guarantee of eps {plan.guarantee.eps:g} without noise")
     return output(Run(exact))
-
-
-class Failing(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A learner that fails in `fit`, in `predict`, or in `fit` on some parts, as their records are."""
-
-    def __init__(self, when: str = "fit") -> None:
-        self.when = when
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Failing:
-        """Fail with a message that quotes a record."""
-        self.classes_ = np.unique(y)
-        if self.when == "fit" or (self.when == "some" and X.sum() > 0):
-            raise KeyError("a record")
-        return self
-
-    def predict(self, X: Any) -> Any:
-        """End the process, or predict a class."""
-        if self.when == "predict":
-            raise SystemExit("a record")
-        return np.full(X.shape[0], self.classes_[-1])
 
 
 def failing(form: Form) -> str:

@@ -19,9 +19,11 @@ from pate_cli.testing.doors import Recorder, Replay
 from pate_cli.testing.failure import CheckFailed, require
 from pate_cli.testing.forms import LABELS, SEED, Form, N
 from pate_cli.testing.kind_checks import hidden
+from pate_cli.testing.learners import Fits, fits_kept
+from pate_cli.testing.unlike import Way
 from pate_cli.types import Private, PrivateRecords, Released, Votes
 
-__all__ = ["CHECKS", "Run", "drawn", "moved", "output", "paid", "replayed"]
+__all__ = ["CHECKS", "Run", "drawn", "moved", "output", "paid", "replayed", "unlike"]
 
 
 class Log(Counter[tuple[str, float]]):
@@ -65,7 +67,9 @@ class Run:
         self.form, self.labels, self.plan, self.records = form, labels, form.plan(), form.records(labels)
         self.noise = Logged(np.random.SeedSequence(5))
         self.door = Recorder(self.noise)
-        self.votes = form.votes(self.records) if self.plan.asks_votes else None
+        self.fits: Fits | None = None if form.retrained else {}
+        with fits_kept(self.fits):
+            self.votes = form.votes(self.records) if self.plan.asks_votes else None
         self.rng = np.random.default_rng(SEED)
         self.out = self._of(self.records, self.door, self.votes, self.rng)
 
@@ -75,7 +79,8 @@ class Run:
         vote = (lambda: votes or self.form.votes(records)) if self.plan.asks_votes else None
         private = Private(records, vote)
         try:
-            return self.plan.release(private, self.form.public, door, rng)
+            with fits_kept(self.fits):
+                return self.plan.release(private, self.form.public, door, rng)
         except CheckFailed:
             raise
         except Exception as error:  # whether there is one, private records decide
@@ -88,20 +93,37 @@ class Run:
         door = self.door.replay(SeededNoise(np.random.SeedSequence(5)))
         return self._of(records, door, votes, rng or np.random.default_rng(SEED)), door
 
+    def same(self, records: PrivateRecords) -> int:
+        """With other private records, what leaves is equal but for what passed the door; its bytes."""
+        rng = np.random.default_rng(SEED)
+        out, door = self.again(records, rng=rng)
+        first, second = (
+            pickle.dumps((outcome.model, outcome.answers, outcome.spent)) for outcome in (self.out, out)
+        )
+        require(first == second, "what leaves depends on private records")
+        require(not door.history, "fewer releases than recorded")
+        same = rng.bit_generator.state == self.rng.bit_generator.state
+        require(same, "how many random numbers are drawn depends on private records")
+        return len(first)
+
 
 def replayed(run: Run) -> str:
     """Nothing but what passed the door depends on private records: with others, equal bytes."""
     require(run.door.released, "nothing passed the door")
-    rng = np.random.default_rng(SEED)
-    out, door = run.again(run.form.records(other=True), rng=rng)
-    first, second = (
-        pickle.dumps((outcome.model, outcome.answers, outcome.spent)) for outcome in (run.out, out)
-    )
-    require(first == second, "what leaves depends on private records")
-    require(not door.history, "fewer releases than recorded")
-    same = rng.bit_generator.state == run.rng.bit_generator.state
-    require(same, "how many random numbers are drawn depends on private records")
-    return f"{_counted(len(run.door.released), 'release')}, {len(first):,} equal bytes"
+    size = run.same(run.form.records(other=True))
+    return f"{_counted(len(run.door.released), 'release')}, {size:,} equal bytes"
+
+
+def unlike(run: Run, way: Way) -> str:
+    """Private records of another kind change nothing but what passed the door."""
+    others = run.form.unlike(run.records, way)
+    if others is None:
+        return ""
+    try:
+        run.same(others)
+    except CheckFailed as error:
+        raise CheckFailed(f"{run.form}, {way.__name__}: {error}") from error
+    return str(run.form)
 
 
 def moved(run: Run) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from pate_cli.privacy.door import Door, Passing, RecordingDoor
 from pate_cli.privacy.events import Account
 from pate_cli.privacy.noise import Noise
-from pate_cli.testing.failure import require
+from pate_cli.testing.failure import CheckFailed
 
 __all__ = ["Recorder", "Replay"]
 
@@ -37,6 +37,8 @@ class Replay(Door):
     moved : list of (Passing, float)
         For each release how far its private value is from the recorded run's, in units of the sensitivity
         stated; more than 1 is a sensitivity that does not hold for these two private sets.
+    problems : list of str
+        Why it stopped, for who runs what withholds the cause.
     """
 
     def __init__(
@@ -45,20 +47,27 @@ class Replay(Door):
         super().__init__(noise, spent, accounts)
         self.history: list[tuple[Passing, Any]] = []
         self.moved: list[tuple[Passing, float]] = []
+        self.problems: list[str] = []
 
     def spawn(self, count: int) -> list[Self]:
         """Make doors that let out the same history."""
         doors = super().spawn(count)
         for door in doors:
-            door.history, door.moved = self.history, self.moved
+            door.history, door.moved, door.problems = self.history, self.moved, self.problems
         return doors
 
     def _pass(self, passing: Passing, make: Any) -> Any:
         kind, value, releases = passing
-        require(self.history, f"a release more than was recorded: {type(kind).__name__}")
+        if not self.history:
+            self._stop(f"a release more than was recorded: {type(kind).__name__}")
         recorded, out = self.history.pop(0)
         now, then = ((one.kind, one.releases, one.value.shape) for one in (passing, recorded))
-        require(now == then, "another release than was recorded")
+        if now != then:
+            self._stop("another release than was recorded")
         if value.size:
             self.moved.append((passing, kind.moved(value, recorded.value, releases)))
         return out
+
+    def _stop(self, why: str) -> NoReturn:
+        self.problems.append(why)
+        raise CheckFailed(why)

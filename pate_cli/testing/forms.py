@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from pate_cli import features, mechanisms, teachers
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.learners import make_learner
+from pate_cli.testing.unlike import Cells, Columns, Way
 from pate_cli.types import PrivateRecords, PublicPoints, Setting, Votes
 
 __all__ = ["EXTREME", "LABELS", "SEED", "Form", "K", "M", "N", "forms_of", "name_of", "votes_of"]
@@ -51,6 +52,7 @@ class Form:
     mapped: bool = False  # teachers and students see features made from public points
     changes: tuple[tuple[str, Any], ...] = field(default=(), repr=False)  # of the setting
     n_public: int = M
+    retrained: bool = field(default=False, repr=False)  # all teachers, whichever record changed
     kept: dict[bytes, Votes] | None = field(default=None, repr=False, compare=False)
     """Votes by records and teachers, for forms that share them; None keeps none."""
 
@@ -116,6 +118,17 @@ class Form:
         if other:
             X, y = 5.0 + 3.0 * X, (y + 1) % self.n_classes
         return PrivateRecords(self._features(X), y, units, features=self._map)
+
+    def unlike(self, records: PrivateRecords, way: Way) -> PrivateRecords | None:
+        """Make private records of another kind; None where these have no columns to differ so."""
+        X = records.X.toarray() if self.sparse else records.X
+        units = np.arange(len(X)) if records.units is None else records.units
+        columns = Columns(self.n_classes, persons=self.persons, most=500)
+        other = way(Cells(X, np.zeros((len(X), 0), dtype=np.int64), records.y, units), columns)
+        if other is None:
+            return None
+        persons = other.persons if self.persons else None
+        return PrivateRecords(self._features(other.numbers), other.y, persons, features=self._map)
 
     def neighbours(self, records: PrivateRecords, extreme: bool = False) -> list[PrivateRecords]:
         """Replace one record, or all of one person by more of them, in turn; then one's label alone.
@@ -200,16 +213,16 @@ def name_of(mechanism: str | ModuleType | type) -> str:
 
 
 def forms_of(name: str, given: Mapping[str, Any] | None, changes: Mapping[str, Any]) -> list[Form]:
-    """List the forms of a mechanism that are checked, with the options given, or those that it names itself.
+    """List the forms of a mechanism that are checked: with options given, or its defaults and those it names.
 
-    As experiments run it, and as a release does; with two and three classes; sparse; of persons. In all
-    combinations with its first options; in none and all at once with further ones.
+    As experiments run it, and as a release does; with two classes, or three and sparse records; of persons:
+    with its first options every two of these together, and with features made from public points; with
+    further ones the first and the last of them.
     """
     if math.isinf(changes.get("eps", 1.0)):
         raise ConfigError("eps", changes["eps"], "a finite number: without noise nothing is claimed")
     kept: dict[bytes, Votes] = {}
-    first, *further = mechanisms.find(name).Options.checked
-    listed = [first, *further] if given is None else [{**first, **given}]
+    listed = [{}, *mechanisms.find(name).Options.checked] if given is None else [given]
     forms = []
     for i, options in enumerate(listed):
         form = Form(name, tuple(options.items()), changes=tuple(changes.items()), kept=kept)
@@ -217,9 +230,12 @@ def forms_of(name: str, given: Mapping[str, Any] | None, changes: Mapping[str, A
         persons = form.plan().persons != "one record"  # an InputError if it takes no form at all
         exact, three = (replace(form, **kind).works() for kind in ({"exact": True}, {"n_classes": 3}))
         kinds = list(product([False, True][: 1 + exact], [False, True], [False, True][: 1 + persons]))
+        if exact and persons:  # four of eight have every two kinds together
+            kinds = [kind for kind in kinds if sum(kind) % 2 == 0]
         mapped = replace(form, mapped=True)
         forms += [mapped] * (i == 0 and mapped.works())
         for release, sparse, of_persons in kinds if i == 0 else (kinds[0], kinds[-1]):
             n_classes = 3 if sparse and three else 2
-            forms.append(replace(form, exact=release, n_classes=n_classes, sparse=sparse, persons=of_persons))
+            kind = replace(form, exact=release, n_classes=n_classes, sparse=sparse, persons=of_persons)
+            forms.append(replace(kind, retrained=i == 0 and kind == form))
     return forms

@@ -24,7 +24,20 @@ CONF = Path(pate_cli.__file__).parents[1] / "conf" / "mechanism"
 OURS = mechanisms.names()
 
 
-@pytest.mark.parametrize("check", [check for name in OURS for check in check_mechanism(name)], ids=str)
+def checks():
+    """List the checks of all mechanisms; those of releases, which are one path, for one of each kind."""
+    kinds = set()
+    for name in OURS:
+        plan = Form(name).plan()
+        kind = (plan.asks_votes, plan.n_teachers > 0, plan.persons, plan.choice_apart)
+        found = check_mechanism(name)
+        of_releases = {check for check in found if ", csv, " in check.form}
+        yield from (check for check in found if check not in of_releases or kind not in kinds)
+        if of_releases:
+            kinds.add(kind)
+
+
+@pytest.mark.parametrize("check", checks(), ids=str)
 def test_it_passes(check):
     check()
 

@@ -12,7 +12,6 @@ from pate_cli.datasets.schema import Schema
 from pate_cli.errors import ConfigError
 from pate_cli.features.generated import Generated
 from pate_cli.streams import Streams
-from pate_cli.testing.release_checks import Release, unmoved
 
 UNLIKE = "+mechanism.candidates=[{label: a},{label: b,mechanism:{name: svt}}]"
 FORMS = [
@@ -32,12 +31,6 @@ FORMS = [
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_marginals_and_mechanism_cost_what_is_charged(form):
     summed(form)
-
-
-@pytest.mark.parametrize("name", ["gaussian", "svt", "tune"])
-def test_a_private_record_changes_nothing_of_a_release_but_by_the_door(name):
-    pytest.importorskip("opendp")
-    unmoved(Release(name, generated=True, public_file=True))
 
 
 @pytest.mark.parametrize("persons", [False, True])

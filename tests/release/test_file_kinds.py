@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
-from pate_cli.testing.release_checks import Release, unmoved
+from pate_cli import pipeline
+from pate_cli.testing import CheckFailed
+from pate_cli.testing.release_checks import Release, unlike, unmoved
+from pate_cli.testing.unlike import WAYS
 
 pytest.importorskip("opendp")
 
 
-@pytest.mark.parametrize("public_file", [True, False])
+@pytest.mark.parametrize("points", ["one file", "two files"])
 @pytest.mark.parametrize("format", ["npz", "libsvm"])
-def test_a_private_record_changes_nothing_of_a_release_but_by_the_door(format, public_file):
-    unmoved(Release("gaussian", public_file=public_file, format=format))
+def test_a_private_record_changes_nothing_of_a_release_but_by_the_door(format, points):
+    release = Release("gaussian", points=points, format=format)
+    unmoved(release)
+    for way in WAYS:
+        unlike(release, way)
+
+
+def test_a_release_that_is_ended_from_outside_is_not_one_that_differs(monkeypatch):
+    """As by a broad `pkill` on a shared machine: its files are others, and why is said."""
+    release = Release("gaussian")
+    assert release.first[0].code == 0
+    monkeypatch.setattr(pipeline, "release", lambda *_: signal.raise_signal(signal.SIGTERM))
+    with pytest.raises(CheckFailed, match=r"^the same records: no release: pate: terminated$"):
+        release.again("the same records", release.records)

@@ -36,7 +36,7 @@ __all__ = ["AgPrivClPlan", "Options", "calibrate"]
 class Options(common.HypothesisOptions):
     """Options of `mechanism=agprivcl`."""
 
-    checked = ({}, {"teachers": "own"})
+    checked = ({"teachers": "own"},)
 
     hypotheses: str = option("stumps", common.HYPOTHESES)
     calibration: str = option("tight", common.CALIBRATION)

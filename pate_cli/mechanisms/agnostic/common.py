@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli import queries
+from pate_cli import queries, teachers
 from pate_cli.checks import OneOf, Real
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES, HypothesisClass
@@ -17,7 +17,7 @@ from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.teaching import fit_student, make_teacher
 from pate_cli.privacy.door import Door
-from pate_cli.teachers import Teachers, ensemble_of, fit_part
+from pate_cli.teachers import Teachers, ensemble_of
 from pate_cli.types import Answers, Holdout, IntArray, PrivateRecords, PublicPoints, Setting, Votes
 
 __all__ = [
@@ -144,12 +144,12 @@ class Classroom:
             if self.own:
                 learner = make_teacher(self.setting)
                 sampled = [
-                    fit_part(learner, X[rows], y[rows], seed=seed + k, n_classes=2)
+                    teachers.fit_part(learner, X[rows], y[rows], seed=seed + k, n_classes=2)
                     for k, rows in enumerate(np.repeat(*part) for part in parts)
                 ]
                 problems = [problem for _, problem in sampled if problem is not None]
-                teachers = Teachers({k: teacher for k, (teacher, _) in enumerate(sampled)})
-                return ensemble_of(teachers, 2, problems).votes(points.X)
+                fitted = Teachers({k: teacher for k, (teacher, _) in enumerate(sampled)})
+                return ensemble_of(fitted, 2, problems).votes(points.X)
             ones = np.zeros(points.n_points, dtype=np.int64)
             for rows, counts in parts:
                 ones += self.hypotheses.erm(X[rows], y[rows], counts.astype(float)).predict(points.X)

@@ -36,7 +36,7 @@ __all__ = ["Options", "PredictionPlan", "calibrate", "predict", "teachers_of_lem
 class Options(common.HypothesisOptions):
     """Options of `mechanism=private_prediction`."""
 
-    checked = ({}, {"queries": 3})
+    checked = ({"queries": 3},)
 
     hypotheses: str = option("stumps", common.EXTENDING)
     calibration: str = option("tight", common.CALIBRATION)

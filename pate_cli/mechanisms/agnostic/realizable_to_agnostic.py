@@ -42,7 +42,6 @@ class Options(common.HypothesisOptions):
     """
 
     checked = (
-        {},
         {"inner": "svt"},
         {"black_box": True},
         {"inner": "grid", "hypotheses": "thresholds"},

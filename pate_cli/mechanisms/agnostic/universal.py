@@ -37,7 +37,7 @@ __all__ = ["Options", "PlainPlan", "UniversalOverSvt", "UniversalPlan", "calibra
 class Options(agprivcl.Options):
     """Options of `mechanism=universal`: those of AgPrivCl, and how the two parts share the work."""
 
-    checked = ({}, {"answering": "svt"})
+    checked = ({"answering": "svt"},)
 
     answering: str = option("agprivcl", OneOf(("agprivcl", "svt")))
     share: float = option(0.5, common.FRACTION)

@@ -15,8 +15,6 @@ __all__ = ["Options", "calibrate"]
 class Options(noisy_gd.Options):
     """Those of `mechanism=noisy_gd`."""
 
-    checked = ({"steps": 10},)
-
     features_default = "kernel"
 
 

@@ -57,8 +57,6 @@ _FLATTEST = 1e-3  # least curvature assumed, as a share of the largest
 class Options(MechanismOptions):
     """Options of `mechanism=noisy_gd` and `mechanism=best`."""
 
-    checked = ({"steps": 5},)
-
     features_default = "none"
     steps: int | None = option("auto", Or("auto", Whole(1)))
     clip: float = option(0.5, Real(*CLIPS))

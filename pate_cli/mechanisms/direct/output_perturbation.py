@@ -39,7 +39,7 @@ class Options(MechanismOptions):
     """Options of `mechanism=output_perturbation`."""
 
     features_default = "none"
-    checked = ({}, {"noise": "laplace"})
+    checked = ({"noise": "laplace"},)
 
     noise: Literal["gaussian", "laplace"] = option("gaussian", OneOf(("gaussian", "laplace")))
     regularisation: float | None = option("auto", Or("auto", Real(0)))

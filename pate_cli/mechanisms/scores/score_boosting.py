@@ -50,8 +50,6 @@ _LARGEST_MU = 6.0  # for the rules: noise beyond is negligible
 class Options(MechanismOptions):
     """Options of `mechanism=score_boosting`."""
 
-    checked = ({"rounds": 2},)
-
     rounds: int | None = option("auto", Or("auto", Whole(1, 100)))
     calibration: float | None = option("auto", Or("auto", Real(0, 1, open_above=True)))
     """Share of mu^2 for the private intercepts and slopes."""
