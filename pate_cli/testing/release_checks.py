@@ -7,6 +7,7 @@ code.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -45,14 +46,14 @@ PRIVATE, BEST_AT = 72, 2
 
 PERSONS = [f"p{i:04}" for i in range(N)]
 COLUMNS = ("person", "x1", "x2", "colour", "class")
-COLOURS, CLASSES = ("red", "blue", "seen nowhere else", ""), ("maybe", "no", "yes")
+COLOURS, CLASSES = ("red", "blue", "seen nowhere else", ""), ("no", "yes", "maybe")
 SCHEMA = "columns:\n  colour: {kind: category, values: [red, blue]}\n" + "".join(
     f"  {name}: {{kind: numeric, low: -8, high: 8, missing: true}}\n" for name in ("x1", "x2")
 )
 FAILING = "pate_cli.testing.learners.Failing"
 KINDS: tuple[dict[str, Any], ...] = (
     {"evaluated": True, "teacher": "linear_svm"},
-    {"points": "two files", "persons": True, "evaluated": True, "teacher": FAILING},
+    {"points": "two files", "persons": True, "evaluated": True, "teacher": FAILING, "n_classes": 2},
     {"points": "ranges", "teacher": "tree"},
     {"points": "marginals", "persons": True, "defaults": True},
 )
@@ -99,6 +100,7 @@ class Release:
     evaluated: bool = False  # on some of the records or persons
     teacher: str = "logistic"  # or another one, as that which fails on large numbers
     defaults: bool = False  # of delta, of the number of teachers, of the student
+    n_classes: int = 3  # or two, with a threshold where it is evaluated
     format: str = "csv"  # or npz, libsvm: of numbers
     brief: bool = field(default=False, repr=False)  # all that changes in a record changes at once
 
@@ -116,7 +118,7 @@ class Release:
     @property
     def columns(self) -> Columns:
         """What is public of the columns."""
-        return Columns(len(CLASSES), 2, missing=self.declared, persons=self.persons)
+        return Columns(self.n_classes, 2, missing=self.declared, persons=self.persons)
 
     def of(self, records: Cells, door: Callable[[Any], Any]) -> Told:
         """Release a file of these records; `door(noise)` makes the door."""
@@ -131,6 +133,7 @@ class Release:
         argv += self._sizes
         # in its own columns a record that is far away turns its teacher about
         argv += ["evaluate=0.2", "teacher.features=false"] if self.evaluated else []
+        argv += ["threshold=youden"] if self.evaluated and self.n_classes == 2 else []
         out, err = io.StringIO(), io.StringIO()
         with TemporaryDirectory() as place, ExitStack() as stack:
             stack.enter_context(chdir(place))
@@ -164,7 +167,7 @@ class Release:
         if table:
             options |= {"target": "class"} | ({"unit": "person"} if self.persons else {"drop": ["person"]})
         if not own:
-            options["classes"] = list(CLASSES) if table else ["0", "1", "2"]
+            options["classes"] = list(CLASSES if table else "012")[: self.n_classes]
             options["public"] = self.points if self.declared else f"public.{self.format}"
             options |= {"schema": "schema.yaml"} if self.declared else {}
         elif self.format == "libsvm":
@@ -185,7 +188,7 @@ class Release:
     @cached_property
     def records(self) -> Cells:
         """The private records, and of one file the public ones too."""
-        records = made(0, self.persons)
+        records = made(0, self.persons, self.n_classes)
         if self.points == "marginals":
             absent = np.random.default_rng(3).random(len(records.y)) < 0.2
             numbers = np.where(absent[:, None], np.nan, records.numbers)
@@ -251,7 +254,7 @@ class Release:
         changes = {"all": everything} if self.brief else {"numbers": [1], "texts": [2], "label": [3]}
         for what, kinds in changes.items():
             yield f"{what} of a record with a teacher", self._changed(self.roles["teacher"][0], kinds)
-        for role, at, most in (("held out", 2, 1), ("test", 4, 1), ("evaluation", 0, 3)):
+        for role, at, most in (("held out", 2, int(not self.brief)), ("test", 4, 1), ("evaluation", 0, 2)):
             for i, person in enumerate(self.roles[role][:most]):
                 name = {"held out": "a record that tune holds out"}.get(role, f"a record of the {role}")
                 yield name, self._changed(person, everything, at + 2 * i)
@@ -261,7 +264,11 @@ class Release:
         row = self.records.at(self.records.persons == person).at(slice(1))
         by = row.at(np.zeros(40 if self.persons else 1, dtype=np.int64))
         extreme = np.resize(np.roll(EXTREMES, -at), (len(by.y), 2))
-        columns = {1: ("numbers", extreme), 2: ("texts", 0 * by.texts + 2), 3: ("y", (by.y + 1) % 3)}
+        columns = {
+            1: ("numbers", extreme),
+            2: ("texts", 0 * by.texts + 2),
+            3: ("y", (by.y + 1) % self.n_classes),
+        }
         return self.records.replaced(person, by._replace(**dict(columns[kind] for kind in kinds)))
 
     def unlike(self, way: Way) -> Cells | None:
@@ -275,15 +282,15 @@ class Release:
         return joined.at(np.argsort(joined.persons, kind="stable"))
 
 
-def made(seed: int, several: bool = False) -> Cells:
-    """Records of N persons: easy but for a tenth of the labels, and with a third class that is rare."""
+def made(seed: int, several: bool = False, n_classes: int = 3) -> Cells:
+    """Records of N persons: easy but for a tenth of the labels; a third class is rare."""
     rng = np.random.default_rng(seed)
     persons = np.repeat(np.arange(N), rng.integers(1, 4, N) if several else 1)
     n = len(persons)
     label = rng.integers(2, size=n)
-    numbers = np.round(rng.normal(size=(n, 2)) + 2.5 * (2 * label - 1)[:, None], 3)
-    y = np.where(persons % 60 == 7, 0, 1 + (label ^ (rng.random(n) < 0.1)))
-    return Cells(numbers.astype(np.float64), rng.integers(2, size=(n, 1)), y, persons)
+    numbers = np.round(rng.normal(size=(n, 2)) + 2.5 * (2 * label - 1)[:, None], 3).astype(np.float64)
+    y = np.where((n_classes > 2) & (persons % 60 == 7), 2, label ^ (rng.random(n) < 0.1))
+    return Cells(numbers, rng.integers(2, size=(n, 1)), y, persons)
 
 
 def unmoved(release: Release) -> str:
@@ -382,16 +389,21 @@ def _write(name: str, cells: Cells, *, labels: bool = True) -> None:
 
 
 def _told(directory: Path) -> dict[str, bytes]:
-    """Every byte of a release's files but what names the release and its ledger, and when it was charged."""
+    """Every byte of a release's files but what names the release, its ledger and files, and when it was made.
+
+    These names are drawn at random, or hashes of what holds them; any other hash may be one of the records.
+    """
+    paths = [path for path in directory.rglob("*") if path.is_file()]
+    names = {hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    for ledger in open_ledgers().ledgers():
+        names |= {ledger.fingerprint, ledger.fingerprint[:12], *ledger.hashes}
+        names |= {entry.id for entry in ledger.entries if entry.id}
+    hidden = "|".join([*sorted(names, key=len, reverse=True), r"20\d\d-\d\d-\d\dT[0-9:+]+"]).encode()
     content = {}
-    for path in directory.rglob("*"):
-        if path.is_file():
-            data = path.read_bytes()
-            if zipfile.is_zipfile(path):
-                with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                    data = b"\n".join(
-                        name.encode() + archive.read(name) for name in sorted(archive.namelist())
-                    )
-            hidden = rb"(?<![.\w])[0-9a-f]{16,64}\b|Ledger [0-9a-f]{12}\b|20\d\d-\d\d-\d\dT[0-9:+]+"
-            content[str(path.relative_to(directory))] = re.sub(hidden, b"", data)
+    for path in paths:
+        data = path.read_bytes()
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                data = b"\n".join(name.encode() + archive.read(name) for name in sorted(archive.namelist()))
+        content[str(path.relative_to(directory))] = re.sub(hidden, b"", data)
     return content

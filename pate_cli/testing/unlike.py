@@ -19,7 +19,7 @@ __all__ = ["EXTREMES", "WAYS", "Cells", "Columns", "Way", "failing_teachers"]
 EXTREMES = (1e39, -1e308, 1e308, 5e-324, -0.0, -1e39)
 """Numbers that learners refuse, or that overflow or vanish: a record is any finite numbers."""
 
-_MANY = 20_000
+_MANY = 15_100
 """Records of one person: more than any rule compares a number of persons with."""
 
 
@@ -59,13 +59,12 @@ Way: TypeAlias = Callable[[Cells, Columns], Cells | None]
 """The other records, of the same persons; None where there are no such columns."""
 
 
-def other_values(cells: Cells, columns: Columns) -> Cells:
+def other_values(cells: Cells, columns: Columns) -> Cells | None:
     """Other values of the same kinds, and other classes, in all private records."""
-    rng = np.random.default_rng(2)
-    order = rng.permutation(len(cells.y))
-    numbers = 5.0 + 3.0 * cells.numbers[order]
-    if columns.n_texts:  # a file, whose numbers have few digits
-        numbers = np.round(cells.numbers[order] + 0.5, 3)
+    if not columns.n_texts:  # a form, as in `door_checks.replayed`
+        return None
+    order = np.random.default_rng(2).permutation(len(cells.y))
+    numbers = np.round(cells.numbers[order] + 0.5, 3)
     return cells._replace(numbers=numbers, texts=cells.texts[order], y=(cells.y + 1) % columns.n_classes)
 
 
@@ -119,6 +118,11 @@ def records_of_persons(cells: Cells, columns: Columns) -> Cells | None:
     return cells.at(rows)
 
 
+def one_record_each(cells: Cells, columns: Columns) -> Cells | None:
+    """No person has several records."""
+    return cells.at(np.unique(cells.persons, return_index=True)[1]) if columns.persons else None
+
+
 def duplicates(cells: Cells, columns: Columns) -> Cells:
     """All records are copies of one of each class."""
     found, firsts = np.unique(cells.y, return_index=True)
@@ -138,8 +142,8 @@ def extremes(cells: Cells, _: Columns) -> Cells:
 
 
 def whole_numbers(cells: Cells, columns: Columns) -> Cells | None:
-    """No number has a fraction."""
-    return cells._replace(numbers=np.round(cells.numbers)) if columns.n_texts else None
+    """No number has a fraction, or is negative."""
+    return cells._replace(numbers=np.abs(np.round(cells.numbers))) if columns.n_texts else None
 
 
 def unseen_texts(cells: Cells, columns: Columns) -> Cells | None:
@@ -156,6 +160,7 @@ WAYS: tuple[Way, ...] = (
     even_classes,
     failing_teachers,
     records_of_persons,
+    one_record_each,
     duplicates,
     ordered,
     extremes,
