@@ -34,22 +34,17 @@ from pate_cli.privacy.noise import SeededNoise
 from pate_cli.release import Protected, open_ledgers, release
 from pate_cli.testing.doors import Recorder, Replay
 from pate_cli.testing.failure import require
+from pate_cli.testing.tables import CLASSES, SCHEMA, TABLES, N, made, write
 from pate_cli.testing.unlike import EXTREMES, Cells, Columns, Way, failing_teachers
 
 __all__ = ["KINDS", "Release", "WholeNoise", "shared_out", "unforeseen", "unlike", "unmoved"]
 
-N, M, FILE = 300, 20, 120
-"""Records, or persons; public points of one file, where no number is best; and those of a file of theirs."""
+M, FILE = 20, 120
+"""Public points of one file, where no number is best; and those of a file of theirs."""
 
 PRIVATE, BEST_AT = 72, 2
 """Private records beside open points, and eps: where fewer points are best than there are."""
 
-PERSONS = [f"p{i:04}" for i in range(N)]
-COLUMNS = ("person", "x1", "x2", "colour", "class")
-COLOURS, CLASSES = ("red", "blue", "seen nowhere else", ""), ("no", "yes", "maybe")
-SCHEMA = "columns:\n  colour: {kind: category, values: [red, blue]}\n" + "".join(
-    f"  {name}: {{kind: numeric, low: -8, high: 8, missing: true}}\n" for name in ("x1", "x2")
-)
 FAILING = "pate_cli.testing.learners.Failing"
 KINDS: tuple[dict[str, Any], ...] = (
     {"evaluated": True, "teacher": "linear_svm"},
@@ -101,7 +96,7 @@ class Release:
     teacher: str = "logistic"  # or another one, as that which fails on large numbers
     defaults: bool = False  # of delta, of the number of teachers, of the student
     n_classes: int = 3  # or two, with a threshold where it is evaluated
-    format: str = "csv"  # or npz, libsvm: of numbers
+    format: str = "csv"  # or jsonl, parquet; or npz, libsvm: of numbers
     brief: bool = field(default=False, repr=False)  # all that changes in a record changes at once
 
     def __str__(self) -> str:
@@ -138,9 +133,9 @@ class Release:
         with TemporaryDirectory() as place, ExitStack() as stack:
             stack.enter_context(chdir(place))
             stack.enter_context(mock.patch.dict(os.environ, PATE_LEDGER=str(Path(place, "ledger"))))
-            _write(f"people.{self.format}", records)
+            write(f"people.{self.format}", records)
             Path("schema.yaml").write_text(SCHEMA)
-            _write(f"public.{self.format}", made(1).at(slice(FILE)), labels=False)
+            write(f"public.{self.format}", made(1).at(slice(FILE)), labels=False)
             Path("conf", "mechanism").mkdir(parents=True)
             mechanism = {"name": self.name} | {key: _plain(value) for key, value in self.options}
             Path("conf", "mechanism", "checked.yaml").write_text(yaml.safe_dump(mechanism))
@@ -162,7 +157,7 @@ class Release:
 
     def _dataset(self) -> dict[str, Any]:
         """Options of the data set."""
-        table, own = self.format == "csv", self.points == "one file"
+        table, own = self.format in TABLES, self.points == "one file"
         options: dict[str, Any] = {"path": f"people.{self.format}"}
         if table:
             options |= {"target": "class"} | ({"unit": "person"} if self.persons else {"drop": ["person"]})
@@ -282,17 +277,6 @@ class Release:
         return joined.at(np.argsort(joined.persons, kind="stable"))
 
 
-def made(seed: int, several: bool = False, n_classes: int = 3) -> Cells:
-    """Records of N persons: easy but for a tenth of the labels; a third class is rare."""
-    rng = np.random.default_rng(seed)
-    persons = np.repeat(np.arange(N), rng.integers(1, 4, N) if several else 1)
-    n = len(persons)
-    label = rng.integers(2, size=n)
-    numbers = np.round(rng.normal(size=(n, 2)) + 2.5 * (2 * label - 1)[:, None], 3).astype(np.float64)
-    y = np.where((n_classes > 2) & (persons % 60 == 7), 2, label ^ (rng.random(n) < 0.1))
-    return Cells(numbers, rng.integers(2, size=(n, 1)), y, persons)
-
-
 def unmoved(release: Release) -> str:
     """A private record changes nothing of a release but what passed the door, there by its sensitivity."""
     worst, in_table, n_files = 0.0, 0.0, 0
@@ -367,25 +351,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _write(name: str, cells: Cells, *, labels: bool = True) -> None:
-    """Write records, texts by their numbers in files of numbers; LIBSVM's points without labels have 0."""
-    X, y = np.column_stack([cells.numbers, cells.texts]).astype(float), cells.y * labels
-    if name.endswith(".csv"):
-        texts = [[COLOURS[code] for code in row] for row in cells.texts.tolist()]
-        columns = zip(cells.persons.tolist(), cells.numbers.tolist(), texts, y.tolist(), strict=True)
-        lines = [COLUMNS[: 4 + labels]]
-        for person, numbers, named, label in columns:
-            shown = ["" if x != x else f"{x:g}" if x == round(x, 3) else repr(x) for x in numbers]
-            lines.append((PERSONS[person], *shown, *named, CLASSES[label])[: 4 + labels])
-        Path(name).write_text("\n".join(map(",".join, lines)) + "\n")
-    elif name.endswith(".npz"):
-        arrays: dict[str, Any] = {"X": X} | ({"y": y} if labels else {})
-        np.savez(name, **arrays)
-    else:
-        rows = [f"{label} 1:{a!r} 2:{b!r} 3:{c!r}" for label, (a, b, c) in zip(y, X.tolist(), strict=True)]
-        Path(name).write_text("\n".join(rows) + "\n")
 
 
 def _told(directory: Path) -> dict[str, bytes]:

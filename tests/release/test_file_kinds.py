@@ -14,9 +14,16 @@ from pate_cli.testing.unlike import WAYS
 pytest.importorskip("opendp")
 
 
-@pytest.mark.parametrize("points", ["one file", "two files"])
-@pytest.mark.parametrize("format", ["npz", "libsvm"])
+@pytest.mark.parametrize(
+    ("format", "points"),
+    [
+        *[(format, points) for format in ("npz", "libsvm") for points in ("one file", "two files")],
+        *[(format, "two files") for format in ("jsonl", "parquet")],
+    ],
+)
 def test_a_private_record_changes_nothing_of_a_release_but_by_the_door(format, points):
+    if format == "parquet":
+        pytest.importorskip("pyarrow")
     release = Release("gaussian", points=points, format=format)
     unmoved(release)
     for way in WAYS:

@@ -1,0 +1,63 @@
+"""Tables that are released in checks: records of persons, made and written in each format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pate_cli.testing.unlike import Cells
+
+__all__ = ["CLASSES", "SCHEMA", "TABLES", "N", "made", "write"]
+
+N = 300
+"""Records, or persons."""
+
+PERSONS = [f"p{i:04}" for i in range(N)]
+COLUMNS = ("person", "x1", "x2", "colour", "class")
+COLOURS, CLASSES = ("red", "blue", "seen nowhere else", ""), ("no", "yes", "maybe")
+TABLES = ("csv", "jsonl", "parquet")
+SCHEMA = "columns:\n  colour: {kind: category, values: [red, blue]}\n" + "".join(
+    f"  {name}: {{kind: numeric, low: -8, high: 8, missing: true}}\n" for name in ("x1", "x2")
+)
+
+
+def made(seed: int, several: bool = False, n_classes: int = 3) -> Cells:
+    """Records of N persons: easy but for a tenth of the labels; a third class is rare."""
+    rng = np.random.default_rng(seed)
+    persons = np.repeat(np.arange(N), rng.integers(1, 4, N) if several else 1)
+    n = len(persons)
+    label = rng.integers(2, size=n)
+    numbers = np.round(rng.normal(size=(n, 2)) + 2.5 * (2 * label - 1)[:, None], 3).astype(np.float64)
+    y = np.where((n_classes > 2) & (persons % 60 == 7), 2, label ^ (rng.random(n) < 0.1))
+    return Cells(numbers, rng.integers(2, size=(n, 1)), y, persons)
+
+
+def write(name: str, cells: Cells, *, labels: bool = True) -> None:
+    """Write records, texts by their numbers in files of numbers; LIBSVM's points without labels have 0."""
+    X, y = np.column_stack([cells.numbers, cells.texts]).astype(float), cells.y * labels
+    if name.endswith(".csv"):
+        texts = [[COLOURS[code] for code in row] for row in cells.texts.tolist()]
+        columns = zip(cells.persons.tolist(), cells.numbers.tolist(), texts, y.tolist(), strict=True)
+        lines = [COLUMNS[: 4 + labels]]
+        for person, numbers, named, label in columns:
+            shown = ["" if x != x else f"{x:g}" if x == round(x, 3) else repr(x) for x in numbers]
+            lines.append((PERSONS[person], *shown, *named, CLASSES[label])[: 4 + labels])
+        Path(name).write_text("\n".join(map(",".join, lines)) + "\n")
+    elif name.endswith((".jsonl", ".parquet")):
+        import pandas as pd
+
+        values = [[PERSONS[i] for i in cells.persons], *cells.numbers.T]
+        values += [[COLOURS[code] for code in cells.texts[:, 0]], [CLASSES[label] for label in y]]
+        frame = pd.DataFrame(dict(zip(COLUMNS[: 4 + labels], values, strict=False)))
+        if name.endswith("parquet"):
+            frame.to_parquet(name)
+        else:
+            frame.to_json(name, orient="records", lines=True, double_precision=15)
+    elif name.endswith(".npz"):
+        arrays: dict[str, Any] = {"X": X} | ({"y": y} if labels else {})
+        np.savez(name, **arrays)
+    else:
+        rows = [f"{label} 1:{a!r} 2:{b!r} 3:{c!r}" for label, (a, b, c) in zip(y, X.tolist(), strict=True)]
+        Path(name).write_text("\n".join(rows) + "\n")
