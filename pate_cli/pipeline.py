@@ -242,6 +242,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
     with teachers.failures() as seen:
         released = _release(run, split, votes, door, streams)
     failures = sum(seen, trained.failures if trained else teachers.NONE_FAILED)
+    failures.check()
     fit = _student_fit(run, split, streams)
     answers, student = released.answers, released.model
     student = fit(answers) if student is None else student
@@ -269,6 +270,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
     return Outcome(result, answers, student, split.encoder, failures=failures)
 
 
+@teachers.released()
 def release(
     run: Prepared,
     streams: Streams,
@@ -278,10 +280,9 @@ def release(
     """Do what `run_repeat` does, for a release: nothing is measured, and the loss is charged first.
 
     Whether a release is made does not depend on the private records: a teacher that cannot be fitted, or
-    cannot predict, is constant, even if all of them are. `charge` records the loss or raises; it is called
-    once, before any private record is looked at. `noise` then makes the source of integer noise; None is
-    seeded noise from `streams`, which is no release to publish. RuntimeError if training failed, as for want
-    of memory; the cause is withheld, as it may reveal private data.
+    cannot predict, is constant, even if all are. `charge` records the loss or raises; it is called once,
+    before any private record is looked at. `noise` makes the source of integer noise; None is seeded noise
+    from `streams`, no release to publish. RuntimeError, without its cause, if memory is short outside a fit.
     """
     charge(run.whole.guarantee)
     door = Door.seeded(streams.noise) if noise is None else Door(noise())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,8 +19,12 @@ from pate_cli.matrices import LARGEST, within_bounds
 from pate_cli.teachers.linear_votes import add_votes, in_order
 from pate_cli.types import FloatArray, IntArray, Votes, _Private
 
-__all__ = ["NONE_FAILED", "Ensemble", "Failures", "Problem", "Teacher", "Teachers", "failure", "isolated"]
-__all__ += ["judge_each", "predict_each", "quick"]
+__all__ = ["NONE_FAILED", "Ensemble", "Failures", "Problem", "Teacher", "Teachers", "failure", "failures"]
+__all__ += ["in_release", "isolated", "judge_each", "note", "predict_each", "quick", "released"]
+
+_TRANSIENT = (MemoryError, OSError, BrokenExecutor)  # full memory or disk, a lost connection or process
+_FAILURES: ContextVar[list[Failures] | None] = ContextVar("failures", default=None)
+_RELEASED: ContextVar[bool] = ContextVar("released", default=False)
 
 
 class Problem(NamedTuple):
@@ -52,7 +58,7 @@ class Failures(NamedTuple):
 
     def check(self) -> None:
         """Refuse a learner that failed on all parts that it was tried on."""
-        if self.problem is not None and self.failed == self.tried:
+        if self.problem is not None and self.failed >= self.tried:
             raise self.problem.error
 
     def __str__(self) -> str:
@@ -60,7 +66,7 @@ class Failures(NamedTuple):
         parts = []
         if self.problem is not None:
             first = one_line(f"{self.problem.learner}: {self.problem.why}")
-            parts.append(f"{self.failed:,} of {self.tried:,} teachers failed ({first})")
+            parts.append(f"{min(self.failed, self.tried):,} of {self.tried:,} teachers failed ({first})")
         if self.beyond:
             parts.append(
                 f"{self.beyond:,} were not fitted (a number that is not finite or beyond {LARGEST:g})"
@@ -109,10 +115,13 @@ class Teacher(_Private):
 
     def probabilities(self, X: Any) -> FloatArray | None:
         """Probabilities of its classes, shape (m, c), in [0, 1]; None where it has none."""
+        if not hasattr(self.estimator, "predict_proba"):
+            return None
         try:
             with isolated(self.seed):
                 p = np.asarray(self.estimator.predict_proba(X.copy()), dtype=np.float64)
-        except Exception:
+        except Exception as error:
+            note(Failures(0, 1, failure(self.estimator, "gives probabilities after learning", error)))
             return None
         sound = p.shape == (X.shape[0], len(self.classes)) and not np.isnan(p).any()
         return np.clip(p, 0.0, 1.0) if sound else None
@@ -188,9 +197,10 @@ class Ensemble(_Private):
         return Failures(tried, failed, next(iter(self.problems), None), self.beyond)
 
     def votes(self, X: Any) -> Votes:
-        """Votes on points of shape (m, d), of experiments: ConfigError if the learner failed on all parts."""
+        """Votes on points of shape (m, d); ConfigError if all teachers failed, but not in a release."""
         votes, failures = self.votes_and_failures(X)
-        failures.check()
+        if not in_release():
+            failures.check()
         return votes
 
     def votes_and_failures(self, X: Any, *, each: bool = False) -> tuple[Votes, Failures]:
@@ -217,6 +227,8 @@ class Ensemble(_Private):
                     labels, error = (teacher.predict_each(X), None) if each else teacher.predict_or_fail(X)
                     counts[rows, labels] += 1
                     failures += (1, int(error is not None), error)
+                    if error is not None:
+                        note(Failures(0, 1, error))
             for (lower, upper), models in linear.items():
                 weights = np.concatenate([model.coef_ for model in models])
                 intercepts = np.concatenate([np.broadcast_to(model.intercept_, 1) for model in models])
@@ -249,16 +261,72 @@ def judge_each(model: Any, X: Any, ask: Callable[[Any], Any], into: Any, seed: i
     with quick():
         for first in range(0, n, at_once):
             rows = slice(first, first + at_once)
-            with suppress(Exception), isolated(seed):
-                into[rows] = np.asarray(ask(X[rows].copy())).reshape(into[rows].shape)
+            try:
+                with isolated(seed):
+                    into[rows] = np.asarray(ask(X[rows].copy())).reshape(into[rows].shape)
+            except Exception as error:
+                failure(model, "predicts", error)
 
 
-def failure(estimator: Any, can: str, error: BaseException) -> Problem:
-    """Problem of a learner with one part."""
+def failure(estimator: Any, can: str, error: Exception) -> Problem:
+    """Problem of a learner with one part; OSError, but in a release, where that was want of memory or disk.
+
+    Done again it may not fail, so it must not become a vote that is kept as a number. In a release one record
+    may cause it, which must decide nothing.
+    """
     from pate_cli.learners.dense import DenseInput
 
     named = estimator.estimator if isinstance(estimator, DenseInput) else estimator
-    return Problem(type(named).__name__, can, str(error))
+    name, cause = type(named).__name__, _transient(error)
+    if cause is not None and not in_release():
+        why = one_line(f"{type(cause).__name__}: {cause}".removesuffix(": "))
+        raise OSError(
+            f"{name}: {why}; this repeat is not kept, and the same command does it again"
+        ) from error
+    return Problem(name, can, str(error))
+
+
+def _transient(error: BaseException | None) -> BaseException | None:
+    """The error, or one that it follows from, that may not come again."""
+    seen = set[int]()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, _TRANSIENT):
+            return error
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return None
+
+
+@contextmanager
+def failures() -> Iterator[list[Failures]]:
+    """Collect the failures of all teachers within this. PRIVATE: for experiments alone."""
+    seen: list[Failures] = []
+    token = _FAILURES.set(seen)
+    try:
+        yield seen
+    finally:
+        _FAILURES.reset(token)
+
+
+def note(failed: Failures) -> None:
+    """Add to the failures that are collected, if they are."""
+    if (seen := _FAILURES.get()) is not None:
+        seen.append(failed)
+
+
+@contextmanager
+def released() -> Iterator[None]:
+    """Contain every failure of a teacher within this, for a release: private records may have caused it."""
+    token = _RELEASED.set(True)
+    try:
+        yield
+    finally:
+        _RELEASED.reset(token)
+
+
+def in_release() -> bool:
+    """Whether this is within `released`."""
+    return _RELEASED.get()
 
 
 @contextmanager

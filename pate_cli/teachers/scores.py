@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.teachers.ensemble import Ensemble, Teacher, isolated, quick
+from pate_cli.teachers.ensemble import Ensemble, Failures, Teacher, failure, isolated, note, quick
 from pate_cli.types import FloatArray
 
 __all__ = ["score_vectors", "sum_of_unit_shares", "sum_of_unit_vectors", "unit_of"]
@@ -109,7 +109,8 @@ def _scores(teacher: Teacher, points: Any) -> FloatArray | None:
                 raw = np.asarray(model.predict_proba(points), dtype=np.float64)[:, 1]
             else:
                 raw = np.asarray(model.predict(points), dtype=np.float64)
-    except Exception:  # a teacher that cannot predict is a constant one
+    except Exception as error:  # a teacher that cannot predict is a constant one
+        note(Failures(0, 1, failure(model, "can predict after learning from its part", error)))
         return None
     if raw.shape != (points.shape[0],):
         return None

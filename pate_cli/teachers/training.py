@@ -15,26 +15,26 @@ from pate_cli.matrices import LARGEST
 from pate_cli.teachers import batched_logistic
 from pate_cli.teachers.ensemble import (
     Ensemble,
-    Failures,
     Problem,
     Teacher,
     Teachers,
     failure,
+    in_release,
     is_linear_model,
     isolated,
+    note,
     quick,
 )
 from pate_cli.teachers.parts import deal
 from pate_cli.types import FloatArray, IntArray, PrivateRecords
 
-__all__ = ["batches", "ensemble_of", "failures", "fit_part", "train", "watched"]
+__all__ = ["batches", "ensemble_of", "fit_part", "train", "watched"]
 
 _FEWEST = 8  # teachers worth fitting together
 _MODELS = 256  # most teachers in memory together that are not a row of coefficients, as forests
 _RECORDS = 2**23  # most numbers of records copied at once: 64 MB
 
 _OBSERVER: ContextVar[Callable[[int, int], None]] = ContextVar("observer", default=lambda done, total: None)
-_FAILURES: ContextVar[list[Failures] | None] = ContextVar("failures", default=None)
 
 
 def train(
@@ -60,8 +60,8 @@ def train(
     `learner`, an unfitted scikit-learn classifier, is copied for each teacher, with a `random_state` of its
     own. A positive `sample_weight` may depend on its own record and on public values, nothing else; a
     learner that takes no weights gets its part resampled by them. `only` are the teachers to train, where
-    others are trained elsewhere. `strict` raises ConfigError if the learner fails on every part, which a
-    release must not: the error would tell of private records.
+    others are trained elsewhere. `strict` raises ConfigError if the learner fails on every part, and want of
+    memory or disk within a fit OSError; neither in a release (`released`): it would tell of private records.
     """
     parts = deal(private, n_teachers, rng)
     longest = max(map(len, parts))
@@ -108,7 +108,7 @@ def train(
                 observer(n_done + number, n_teachers)
     teachers = Teachers(alone, np.concatenate(numbers), np.concatenate(coefficients))
     ensemble = ensemble_of(teachers, n_classes, problems, beyond)
-    if strict:
+    if strict and not in_release():
         ensemble.fits.check()
     return ensemble
 
@@ -116,8 +116,7 @@ def train(
 def ensemble_of(teachers: Teachers, n_classes: int, problems: Sequence[Problem], beyond: int = 0) -> Ensemble:
     """Ensemble of fitted teachers; what failed is noted for `failures`."""
     ensemble = Ensemble(teachers, n_classes, problems, beyond)
-    if (seen := _FAILURES.get()) is not None:
-        seen.append(ensemble.fits)
+    note(ensemble.fits)
     return ensemble
 
 
@@ -173,17 +172,6 @@ def watched(observer: Callable[[int, int], None]) -> Iterator[None]:
         yield
     finally:
         _OBSERVER.reset(token)
-
-
-@contextmanager
-def failures() -> Iterator[list[Failures]]:
-    """Collect the failures of all ensembles trained within this. PRIVATE: for experiments alone."""
-    seen: list[Failures] = []
-    token = _FAILURES.set(seen)
-    try:
-        yield seen
-    finally:
-        _FAILURES.reset(token)
 
 
 def _groups(parts: list[IntArray], n_features: int) -> Iterator[tuple[int, list[IntArray]]]:

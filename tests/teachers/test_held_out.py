@@ -121,7 +121,7 @@ def test_a_category_that_teachers_never_saw_moves_their_error_by_one_record() ->
             near = X.copy()
             near[record] = row
             moved = run(near, door.replay(SeededNoise(np.random.SeedSequence(0)))).moved[0]
-            assert moved[1] * moved[0].sensitivity <= most * (1 + 1e-9)
+            assert moved[1] * moved[0].kind.sensitivity <= most * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("of", [lambda X: PublicPoints(X), lambda X: Holdout(X, np.zeros(N))])
