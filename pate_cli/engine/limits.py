@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from pate_cli.matrices import dense
 from pate_cli.types import IntArray
 
-__all__ = ["FAMILIES", "best_model"]
+__all__ = ["FAMILIES", "best_model", "fitted_model"]
 
 FAMILIES = ("gradient boosting", "kernel machine", "logistic regression")
 
@@ -29,34 +29,46 @@ class _Candidate(NamedTuple):
     model: Any  # unfitted
 
 
-def best_model(X: Any, y: IntArray, n_classes: int, seed: int) -> tuple[Any, str]:
-    """Choose among families by cross-validated accuracy, and fit the one chosen.
+def best_model(X: Any, y: IntArray, n_classes: int, seed: int) -> int | None:
+    """Choose among the models by cross-validated accuracy: a number for `fitted_model`.
 
-    The cross-validation is on at most 3,000 records, drawn at random, in three folds; the model chosen is
-    fitted on at most 100,000, a kernel machine on 20,000. Its probabilities are those of logistic curves
-    on its scores. Where there is but one class, the family is "constant".
+    The cross-validation is on at most 3,000 records, drawn at random, in three folds. None where there are
+    too few records of two classes, or none of the models can be fitted.
     """
-    from sklearn.dummy import DummyClassifier
     from sklearn.exceptions import FitFailedWarning
     from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-    rng = np.random.default_rng(seed)
-    rows = _drawn(rng, len(y), _TUNED_ON)
+    rows = _drawn(np.random.default_rng(seed), len(y), _TUNED_ON)
     if len(rows) < 2 * _FOLDS or np.bincount(y[rows]).max() > len(rows) - _FOLDS:
-        return DummyClassifier(strategy="prior").fit(X, y), "constant"
+        return None
     folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
     best, score = None, -np.inf
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitFailedWarning)
         warnings.simplefilter("ignore", UserWarning)  # a class of fewer records than folds; not converged
-        for candidate in _candidates(X, n_classes, seed):
+        for number, candidate in enumerate(_candidates(X, n_classes, seed)):
             scores = cross_val_score(candidate.model, X[rows], y[rows], cv=folds, scoring="accuracy")
             if scores.mean() > score:  # false for nan, of one that cannot be fitted
-                best, score = candidate, scores.mean()
-        if best is None:
-            return DummyClassifier(strategy="prior").fit(X, y), "constant"
-        rows = _drawn(rng, len(y), _FITTED_ON[best.family])
-        return _with_probabilities(best, y[rows]).fit(X[rows], y[rows]), best.family
+                best, score = number, scores.mean()
+    return best
+
+
+def fitted_model(best: int | None, X: Any, y: IntArray, n_classes: int, seed: int) -> tuple[Any, str]:
+    """Fit the model that `best_model` chose, on at most 100,000 records, a kernel machine on 20,000.
+
+    Its probabilities are those of logistic curves on its scores. Where there is none, or but one class, the
+    family is "constant".
+    """
+    from sklearn.dummy import DummyClassifier
+
+    if best is not None:
+        chosen = list(_candidates(X, n_classes, seed))[best]
+        rows = _drawn(np.random.default_rng(seed), len(y), _FITTED_ON[chosen.family])
+        if y[rows].min() < y[rows].max():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # not converged
+                return _with_probabilities(chosen, y[rows]).fit(X[rows], y[rows]), chosen.family
+    return DummyClassifier(strategy="prior").fit(X, y), "constant"
 
 
 def _drawn(rng: np.random.Generator, n: int, most: int) -> IntArray:

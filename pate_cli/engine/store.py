@@ -88,8 +88,7 @@ def _pack(key: CacheKey, repeat: int, record: Mapping[str, Any], loaded: LoadedC
     """Content of the file of an entry."""
     entry = {"schema": _SCHEMA, "key": asdict(key), "repeat": repeat, "loaded": asdict(loaded)}
     entry["record"] = record
-    text = json.dumps(entry, sort_keys=True)
-    return f'{{"sha256": "{_sha(text.encode())}", "entry": {text}}}'
+    return json.dumps({"sha256": _digest(entry), "entry": entry})
 
 
 def _unpack(content: bytes, key: CacheKey, repeat: int) -> dict[str, Any] | None:

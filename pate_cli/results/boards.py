@@ -44,8 +44,8 @@ FAMILY = "is "
 
 BASELINES = {
     LIMIT: "the best of gradient boosting, kernel machine, logistic regression on all private records, "
-    "chosen by cross-validated accuracy on at most 3,000 of them at each split, and fitted on at most "
-    "100,000 (a kernel machine: 20,000)",
+    "chosen by cross-validated accuracy on at most 3,000 of them at the first split, and fitted at each on "
+    "at most 100,000 (a kernel machine: 20,000)",
     ALL_PRIVATE: "the student's learner fitted on all private records with their labels",
     TRUE_LABELS: "the student fitted on all public points with their true labels",
     EXACT: "the student fitted on all public points, each labelled by the exact vote of the teachers",

@@ -132,6 +132,13 @@ def _run(path: Path) -> ResultEntry:
     record = read_record(path)
     release = bool(record.config.get("release"))
     asked = record.config.get("repeats")
+    done, means = (
+        record.accuracy.n if record.accuracy else 0,
+        [record.accuracy.mean] if record.accuracy else [],
+    )
+    if not done and path.with_name(REPEATS).is_file():  # it goes on, or was killed
+        found = read_repeats(path)["accuracy"].dropna()
+        done, means = len(found), [float(found.mean())] if len(found) else []
     return ResultEntry(
         path.parent,
         "release" if release else "run",
@@ -142,9 +149,9 @@ def _run(path: Path) -> ResultEntry:
         [] if record.eps is None else [record.eps],
         name=one_line(str(record.config.get("name") or "")),
         tags=_tags(record),
-        done=record.accuracy.n if record.accuracy else int(release and record.status == "ok"),
+        done=done or int(release and record.status == "ok"),
         asked=asked if isinstance(asked, int) else int(release) or None,
-        accuracies=[record.accuracy.mean] if record.accuracy else [],
+        accuracies=means,
     )
 
 

@@ -81,7 +81,7 @@ def test_a_baseline_that_goes_wrong_ends_nothing_else(outside, monkeypatch, caps
     def wrong(*_):
         raise ZeroDivisionError("of a library")
 
-    monkeypatch.setattr(baselines, "best_model", wrong)
+    monkeypatch.setattr(baselines, "fitted_model", wrong)
     argv = ["frontier", *SMALL, "--repeats", "1", "--eps", "4", "--methods", "noisy_gd"]
     assert cli.main(argv) == 1
     assert "best model without privacy: 1 of 1 repeats failed: ZeroDivisionError" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -60,6 +61,9 @@ def test_killed_twice_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch, capsys
         shown = " ".join("".join(capsys.readouterr()).split())
         assert "killed: synthetic, " in shown
         assert "its process is gone" in shown
+        assert main(["list", str(last(killed)), "--json"]) == 0
+        (entry,) = json.loads(capsys.readouterr().out)["tables"]["table"]
+        assert entry["repeats_done"] == sum(len(job) for job in numbers(killed)) > 0
         assert done.items() <= units(killed).items()  # nothing that was there was done again
         done = units(killed)
         assert len(done) < 8

@@ -14,6 +14,7 @@ from pate_cli.engine.loaded import LoadedCode
 from pate_cli.engine.recipe_plan import make_plan
 from pate_cli.engine.recipes import Recipe, RowSpec
 from pate_cli.pipeline import Streams
+from pate_cli.results.boards import LIMIT
 
 SMALL = ("dataset.n_records=1000", "split.public=40", "teacher.size=20")
 
@@ -54,6 +55,23 @@ def test_baselines_are_at_the_splits_of_the_methods(mode, tmp_path):
     # the exact votes are those of a run without privacy, whose own diagnostics agree
     exact = pipeline.run_repeat(run, 1).result
     assert found["student on exact votes"] == exact.accuracy == exact.diagnostics["ceiling"]
+
+
+def test_the_best_model_is_chosen_once_and_the_same_wherever_repeats_are_done(tmp_path, monkeypatch):
+    asked, best_model = [], baselines.best_model
+    monkeypatch.setattr(baselines, "best_model", lambda X, *more: asked.append(X) or best_model(X, *more))
+    monkeypatch.setattr(baselines, "_choices", {})
+    monkeypatch.setattr("pate_cli.engine.limits._TUNED_ON", 200)
+    given = [*SMALL, "seed=7", "compute.workers=1"]
+    plan = plan_frontier(given, methods("noisy_gd", []), [4.0], repeats=3, limit=True)
+    found = units_of(plan, tmp_path / "all")[LIMIT]
+    (private,) = asked
+    split = pipeline.split_of(plan.rows[0].prepared, Streams.of(7, 0))
+    np.testing.assert_array_equal(private, split.private.X)
+    baselines._choices.clear()
+    row = next(row for row in plan.rows if row.name == LIMIT)
+    assert row.run(2).result.accuracy == found[2].accuracy  # as another process does it, the last one first
+    assert len(asked) == 2
 
 
 def test_a_cluster_gives_the_same_numbers(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.dummy import DummyClassifier
 
 from pate_cli.engine import limits
-from pate_cli.engine.limits import FAMILIES, best_model
+from pate_cli.engine.limits import FAMILIES, best_model, fitted_model
 
 
 @pytest.fixture(autouse=True)
@@ -23,11 +23,12 @@ def data(n=900, d=4):
 
 def test_it_is_no_linear_model_where_classes_are_not_linear():
     X, y = data()
-    model, family = best_model(X[:600], y[:600], 2, 1)
+    best = best_model(X[:600], y[:600], 2, 1)
+    model, family = fitted_model(best, X[:600], y[:600], 2, 1)
     assert family in FAMILIES[:2]
     assert np.mean(model.predict(X[600:]) == y[600:]) > 0.85  # a linear one: 0.5
     assert model.predict_proba(X[600:]).shape == (300, 2)
-    again, _ = best_model(X[:600], y[:600], 2, 1)
+    again, _ = fitted_model(best, X[:600], y[:600], 2, 1)
     assert np.array_equal(model.predict_proba(X), again.predict_proba(X))
 
 
@@ -36,7 +37,8 @@ def test_a_class_with_hardly_a_record(n_of_one):
     X, _ = data(200)
     y = np.zeros(200, dtype=np.int64)
     y[:n_of_one] = 1
-    model, family = best_model(sp.csr_matrix(X), y, 3, 1)
+    best = best_model(sp.csr_matrix(X), y, 3, 1)
+    model, family = fitted_model(best, sp.csr_matrix(X), y, 3, 1)
     assert np.mean(model.predict(sp.csr_matrix(X)) == 0) > 0.95
     if n_of_one < 3:
         assert (family, type(model)) == ("constant", DummyClassifier)
