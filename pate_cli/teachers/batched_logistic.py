@@ -1,8 +1,9 @@
 """Logistic regressions of many small parts fitted at once: liblinear's minimisers without its calls.
 
-Newton's method on all parts in step. Where features are few, parts are stacked in one array; where records
-have few entries, they are the blocks of one block-diagonal matrix. A part's step lengths and stopping are its
-own, so its coefficients do not depend on the records of others, to the bit.
+Newton's method on all parts in step. Parts of dense records are stacked in one array, others are the blocks
+of one block-diagonal matrix; where features are few, a step is solved for, else approached by conjugate
+gradients. A part's step lengths and stopping are its own, so its coefficients do not depend on the records of
+others, to the bit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["fit_dense", "fit_parts", "fit_sparse", "is_liblinear"]
+__all__ = ["fit_dense", "fit_parts", "fit_sparse", "fit_wide", "is_liblinear"]
 
 _MOST_STEPS = 50
 _HALVINGS = 30  # of one step
@@ -34,6 +35,9 @@ _NUMBERS = 2**22  # most of a stack of parts: 32 MB
 # Blocks are faster up to this many non-zeros a record: 6 times at 14, 2 at 51, 1 at 100.
 _MOST_ENTRIES = 64
 _SPARSE_TOLERANCE = 1e-5  # on the gradient's norm, relative to that at 0; liblinear's own default is looser
+_WIDE_TOLERANCE = (
+    1e-6  # of dense records with more features: fewer than one vote in 10^5 is not the minimiser's
+)
 _FORCING = 0.1
 _MOST_PRODUCTS = 200  # of one step
 # Most records in one block-diagonal matrix, so that it stays in the processor's cache. Counted in records, as
@@ -72,16 +76,19 @@ def fit_parts(
     starts = np.concatenate([[0], ends[:-1]])
     ones = np.add.reduceat(y, starts)
     wanted = wanted & (ones > 0) & (ones < ends - starts)
-    if not dense:
-        entries = np.count_nonzero(X, axis=1) if isinstance(X, np.ndarray) else np.diff(X.indptr)
-        wanted &= np.add.reduceat(entries, starts) <= _MOST_ENTRIES * (ends - starts)
-    if not wanted.any():
-        return np.flatnonzero(wanted), np.zeros((0, X.shape[1] + 1))
     weights = np.full(len(y), float(learner.C)) if sample_weight is None else learner.C * sample_weight
     if dense:
         coefficients, converged = fit_dense(X, y, ends, weights, wanted, longest)
-    else:
-        coefficients, converged = fit_sparse(X, y, ends, weights, wanted, min(learner.tol, _SPARSE_TOLERANCE))
+        return np.flatnonzero(converged), coefficients[converged]
+    entries = np.count_nonzero(X, axis=1) if isinstance(X, np.ndarray) else np.diff(X.indptr)
+    few = np.add.reduceat(entries, starts) <= _MOST_ENTRIES * (ends - starts)
+    tolerance = min(learner.tol, _SPARSE_TOLERANCE)
+    coefficients, converged = np.zeros((len(ends), X.shape[1] + 1)), np.zeros(len(ends), dtype=bool)
+    if (wanted & few).any():
+        coefficients, converged = fit_sparse(X, y, ends, weights, wanted & few, tolerance)
+    if isinstance(X, np.ndarray) and (wanted & ~few).any():
+        wide, done = fit_wide(X, y, ends, weights, wanted & ~few, longest, min(learner.tol, _WIDE_TOLERANCE))
+        coefficients[done], converged = wide[done], converged | done
     return np.flatnonzero(converged), coefficients[converged]
 
 
@@ -193,9 +200,67 @@ def fit_sparse(
         rows = slice(int(starts[first]), int(ends[block][-1]))
         parts = _Blocks(_only(sp.csr_matrix(X[rows]), used[rows]), starts[block] - starts[first])
         signs = np.where(y[rows] == 1, 1.0, -1.0)
-        w, converged[block] = _sparse_newton(parts, signs, weights[rows], tolerance)
+        w, converged[block] = _truncated_newton(parts, signs, weights[rows], tolerance)
         coefficients[block].ravel()[parts.columns] = w  # a view: features that no record has stay 0
     return coefficients, converged & wanted
+
+
+def fit_wide(
+    X: FloatArray,
+    y: IntArray,
+    ends: IntArray,
+    weights: FloatArray,
+    wanted: NDArray[np.bool_],
+    longest: int,
+    tolerance: float = _WIDE_TOLERANCE,
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Coefficients and convergence as of `fit_sparse`, for dense records of many features."""
+    sizes = np.diff(ends, prepend=0)
+    at_once = max(1, _RECORDS // longest)
+    coefficients = np.zeros((len(ends), X.shape[1] + 1))
+    converged = np.zeros(len(ends), dtype=bool)
+    for first in range(0, len(ends), at_once):
+        block = slice(first, first + at_once)
+        rows = slice(int(ends[first] - sizes[first]), int(ends[block][-1]))
+        lengths = np.zeros(at_once, dtype=np.int64)  # rows of weight 0 pad parts and stacks to one length
+        lengths[: len(sizes[block])] = np.where(wanted[block], sizes[block], 0)
+        is_record = np.arange(longest) < lengths[:, None]
+        used = np.repeat(wanted[block], sizes[block])
+        signs, weight = np.ones(is_record.shape), np.zeros(is_record.shape)
+        signs[is_record] = np.where(y[rows][used] == 1, 1.0, -1.0)
+        weight[is_record] = weights[rows][used]
+        parts = _Stack(X[rows][used], is_record)
+        w, done = _truncated_newton(parts, signs.ravel(), weight.ravel(), tolerance)
+        coefficients[block] = w.reshape(at_once, -1)[: len(sizes[block])]
+        converged[block] = done[: len(sizes[block])]
+    return coefficients, converged & wanted
+
+
+class _Stack:
+    """Dense parts in one array, an intercept to each record; its methods are those of `_Blocks`."""
+
+    def __init__(self, X: FloatArray, is_record: NDArray[np.bool_]) -> None:
+        self._Z = np.zeros((*is_record.shape, X.shape[1] + 1))
+        self._Z[is_record, :-1], self._Z[is_record, -1] = X, 1.0
+        self.n_columns = len(is_record) * self._Z.shape[2]
+
+    def scores(self, w: FloatArray) -> FloatArray:
+        return np.asarray(self._Z @ w.reshape(len(self._Z), -1, 1)).ravel()
+
+    def back(self, u: FloatArray) -> FloatArray:
+        return np.asarray(u.reshape(len(self._Z), 1, -1) @ self._Z).ravel()
+
+    def dot(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        return self.total(a * b)
+
+    def total(self, u: FloatArray) -> FloatArray:
+        return np.asarray(u.reshape(len(self._Z), -1).sum(axis=1))
+
+    def to_columns(self, a: Any) -> Any:
+        return np.repeat(a, self._Z.shape[2])
+
+    def to_records(self, a: Any) -> Any:
+        return np.repeat(a, self._Z.shape[1])
 
 
 def _only(X: sp.csr_matrix, used: NDArray[np.bool_]) -> sp.csr_matrix:
@@ -232,6 +297,7 @@ class _Blocks:
         shape = (n, len(self.columns))
         self._A = sp.csr_matrix((data, rank[position], indptr.astype(np.int32)), shape=shape)
         self._At = self._A.T
+        self.n_columns = len(self.columns)
         self._first = np.searchsorted(self.columns, np.arange(len(starts)) * width)
         self._widths = np.diff(self._first, append=len(self.columns))
 
@@ -260,11 +326,11 @@ class _Blocks:
         return np.repeat(a, self._sizes)
 
 
-def _sparse_newton(
-    parts: _Blocks, signs: FloatArray, weights: FloatArray, tolerance: float
+def _truncated_newton(
+    parts: _Blocks | _Stack, signs: FloatArray, weights: FloatArray, tolerance: float
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Coefficients of all columns, and which parts have converged."""
-    w, margins = np.zeros(len(parts.columns)), np.zeros(len(signs))
+    w, margins = np.zeros(parts.n_columns), np.zeros(len(signs))
     value = math.log(2) * parts.total(weights)
     with np.errstate(all="ignore"):  # NaN has not converged
         pull = parts.back(weights * signs / 2)
@@ -297,7 +363,11 @@ def _sparse_newton(
 
 
 def _step(
-    parts: _Blocks, gradient: FloatArray, curvature: FloatArray, goal: FloatArray, live: NDArray[np.bool_]
+    parts: _Blocks | _Stack,
+    gradient: FloatArray,
+    curvature: FloatArray,
+    goal: FloatArray,
+    live: NDArray[np.bool_],
 ) -> FloatArray:
     """Solve ``(I + A' D A) step = -gradient`` by conjugate gradients, each part until its goal is reached."""
     step, residual = np.zeros_like(gradient), -gradient

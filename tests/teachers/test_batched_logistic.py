@@ -113,3 +113,41 @@ def test_weights_count_like_copies():
     copies = np.repeat(np.arange(360), weights.astype(int))
     copied, _ = _sparse(X[copies], y[copies], 2 * ends, 1.0, tolerance=1e-9)
     np.testing.assert_allclose(found, copied, atol=1e-7)
+
+
+@pytest.mark.parametrize(("C", "size", "scale"), [(0.01, 90, 1.0), (1.0, 60, 1.0), (30.0, 200, 3.0)])
+def test_wide_dense_parts_have_the_minimiser_of_liblinear(C, size, scale):
+    """Three parts have a record more; weights count, and a part that is not wanted is left out."""
+    X, y, ends = _dense_parts(25, size, 80, scale=scale)
+    wanted, weights = np.arange(25) != 4, np.where(np.arange(ends[-1]) % 3, C, 2 * C)
+    rows = slice(int(ends[-1]))
+    found, converged = batched_logistic.fit_wide(
+        X[rows], y[rows], ends, weights, wanted, size + 1, tolerance=1e-9
+    )
+    np.testing.assert_array_equal(converged, wanted)
+    for k in np.flatnonzero(wanted).tolist():
+        part = slice(int(ends[k - 1]) if k else 0, int(ends[k]))
+        theirs = LogisticRegression(solver="liblinear", tol=1e-10, max_iter=10_000)
+        theirs.fit(X[part], y[part], sample_weight=weights[part])
+        np.testing.assert_allclose(
+            found[k], np.append(theirs.coef_[0], theirs.intercept_), rtol=1e-4, atol=1e-5 * C
+        )
+
+
+def test_one_record_of_a_wide_part_moves_no_other_part_a_bit():
+    X, y, ends = _dense_parts(40, 60, 80)
+    X, y = X[: ends[-1]], y[: ends[-1]]
+    learner, wanted = LogisticRegression(solver="liblinear"), np.ones(40, dtype=bool)
+
+    def fitted(X, y):
+        numbers, coefficients = batched_logistic.fit_parts(learner, X, y, ends, None, wanted, 61)
+        return dict(zip(numbers.tolist(), coefficients, strict=True))
+
+    before = fitted(X, y)
+    assert len(before) == 40
+    for row in (np.full(80, 1e29), np.zeros(80), np.full(80, 1e-90), -X[100]):
+        near, labels = X.copy(), y.copy()
+        near[100], labels[100] = row, 1 - y[100]  # of the second part
+        after = fitted(near, labels)
+        same = [k for k in before if k in after and np.array_equal(before[k], after[k])]
+        assert same == [k for k in range(40) if k != 1]
