@@ -6,7 +6,7 @@ import functools
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from types import ModuleType
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pate_cli import features, mechanisms, teachers
+from pate_cli.checks import Or, Whole
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.learners import make_learner
 from pate_cli.testing.unlike import Cells, Columns, Way
@@ -49,6 +50,7 @@ class Form:
     sparse: bool = False
     persons: bool = False
     n_features: int = 2
+    few: tuple[tuple[str, Any], ...] = ()  # options whose numbers a rule chooses, and that are small here
     mapped: bool = False  # teachers and students see features made from public points
     changes: tuple[tuple[str, Any], ...] = field(default=(), repr=False)  # of the setting
     n_public: int = M
@@ -57,7 +59,7 @@ class Form:
     """Votes by records and teachers, for forms that share them; None keeps none."""
 
     def __str__(self) -> str:
-        kinds = [f"{key}={value}"[:40] for key, value in self.options]
+        kinds = [f"{key}={value}"[:40] for key, value in self.options + self.few]
         kinds += [f"{self.n_classes} classes"] * (self.n_classes > 2)
         kinds += [kind for kind in ("exact", "sparse", "persons", "mapped") if getattr(self, kind)]
         return ", ".join([self.name.rpartition(".")[2], *kinds])
@@ -75,7 +77,7 @@ class Form:
 
     def plan(self) -> mechanisms.Mechanism:
         """Calibrate: anew in each check, as a bug may be in that."""
-        plan = mechanisms.calibrate(self.name, dict(self.options), self.setting)
+        plan = mechanisms.calibrate(self.name, dict(self.options + self.few), self.setting)
         return plan.with_exact_noise() if self.exact else plan
 
     def works(self) -> bool:
@@ -217,7 +219,8 @@ def forms_of(name: str, given: Mapping[str, Any] | None, changes: Mapping[str, A
 
     As experiments run it, and as a release does; with two classes, or three and sparse records; of persons:
     with its first options every two of these together, and with features made from public points; with
-    further ones the first and the last of them.
+    further ones the first and the last of them. A number that a rule chooses is chosen so in the first form,
+    and few in the others.
     """
     if math.isinf(changes.get("eps", 1.0)):
         raise ConfigError("eps", changes["eps"], "a finite number: without noise nothing is claimed")
@@ -232,10 +235,20 @@ def forms_of(name: str, given: Mapping[str, Any] | None, changes: Mapping[str, A
         kinds = list(product([False, True][: 1 + exact], [False, True], [False, True][: 1 + persons]))
         if exact and persons:  # four of eight have every two kinds together
             kinds = [kind for kind in kinds if sum(kind) % 2 == 0]
-        mapped = replace(form, mapped=True)
+        small = replace(form, few=_few(mechanisms.find(name).Options, options))
+        small = small if small.works() else form
+        mapped = replace(small, mapped=True)
         forms += [mapped] * (i == 0 and mapped.works())
         for release, sparse, of_persons in kinds if i == 0 else (kinds[0], kinds[-1]):
             n_classes = 3 if sparse and three else 2
-            kind = replace(form, exact=release, n_classes=n_classes, sparse=sparse, persons=of_persons)
-            forms.append(replace(kind, retrained=i == 0 and kind == form))
+            plain = not (release or sparse or of_persons)
+            kind = replace(form if plain else small, exact=release, sparse=sparse, persons=of_persons)
+            forms.append(replace(kind, n_classes=n_classes, retrained=plain and i == 0))
     return forms
+
+
+def _few(options: type, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Two in place of each whole number that is `auto` by default."""
+    checks = [(field.name, field.metadata["check"]) for field in fields(options) if field.name not in given]
+    autos = [(name, check) for name, check in checks if isinstance(check, Or) and check.word == "auto"]
+    return tuple((name, 2) for name, check in autos if isinstance(check.other, Whole))

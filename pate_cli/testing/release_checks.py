@@ -26,12 +26,11 @@ from unittest import mock
 import numpy as np
 import yaml
 
-from pate_cli import cli, datasets, mechanisms, pipeline
+from pate_cli import cli, mechanisms, pipeline
 from pate_cli.commands import run as run_command
 from pate_cli.config import Composer
-from pate_cli.datasets.multiset import record_digests
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.release import Protected, open_ledgers, release
+from pate_cli.release import Ledger, LedgerDirectory, Protected, open_ledgers, release
 from pate_cli.testing.doors import Recorder, Replay
 from pate_cli.testing.failure import require
 from pate_cli.testing.tables import CLASSES, SCHEMA, TABLES, N, made, write
@@ -143,17 +142,22 @@ class Release:
                 (run_command, "Composer", lambda *_: _composer(repr(self))),  # composing is the slowest step
                 (pipeline.Streams, "fresh", lambda: pipeline.Streams.of(5, 0)),
                 (release, "ExactNoise", lambda: WholeNoise(np.random.SeedSequence(7))),
+                (LedgerDirectory, "find", self._ledger),
                 (pipeline, "Door", door),
             ):
                 stack.enter_context(mock.patch.object(owner, name, value))
             try:
-                _begin_ledger(datasets.load(self.format, **options))
                 with redirect_stdout(out), redirect_stderr(err):
                     code = cli.main(["run", *data, *argv, "hydra.run.dir=out"])
             except Exception as error:  # as the interpreter would show it
                 code = 1
                 err.write(f"{type(error).__name__}: {error}")
             return Told(code, out.getvalue(), err.getvalue(), _told(Path("out")))
+
+    def _ledger(self, checksum: str, _: Any) -> Ledger:
+        """Begin the ledger of a file when it is looked for, as `pate ledger init` would have before."""
+        protects = Protected("person" if self.persons else None)
+        return open_ledgers().init(checksum, "people", 50.0, 0.1, protects=protects)
 
     def _dataset(self) -> dict[str, Any]:
         """Options of the data set."""
@@ -333,17 +337,6 @@ def unforeseen(_: Any = None) -> str:
 def _composer(release: str) -> Composer:
     """Configurations of one release, all composed from equal files."""
     return Composer("conf")
-
-
-def _begin_ledger(dataset: Any) -> None:
-    open_ledgers().init(
-        dataset.checksum,
-        "people",
-        50.0,
-        0.1,
-        protects=Protected(dataset.unit),
-        digests=lambda salts: record_digests(dataset, salts),
-    )
 
 
 def _plain(value: Any) -> Any:

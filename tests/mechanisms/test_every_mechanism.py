@@ -37,7 +37,7 @@ def checks():
             kinds.add(kind)
 
 
-@pytest.mark.parametrize("check", checks(), ids=str)
+@pytest.mark.parametrize("check", list(checks()), ids=str)
 def test_it_passes(check):
     check()
 
