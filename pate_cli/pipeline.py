@@ -25,6 +25,7 @@ from pate_cli.privacy.noise import Noise
 from pate_cli.runs.diagnostics import diagnostics
 from pate_cli.runs.evaluation import Evaluation, diagnosed, evaluated
 from pate_cli.runs.guarantee import WholeMechanism, whole
+from pate_cli.runs.lost_in_noise import lost_in_noise
 from pate_cli.runs.mapping import in_codes, sees_features, teaching_key, with_features
 from pate_cli.streams import Streams
 from pate_cli.types import (
@@ -80,7 +81,7 @@ class Prepared:
     @property
     def expectations(self) -> tuple[str, ...]:
         """Warnings computed from public numbers alone."""
-        unanswered = self.plan.unanswered()
+        unanswered = lost_in_noise(self.config, self.setting, self.plan) or self.plan.unanswered()
         return (f"{self.config.mechanism.label}: {unanswered}",) if unanswered else ()
 
     @property
@@ -264,7 +265,8 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         | released.not_private
         | diagnosed(report)
         | run.plan.measure(student, split.test)
-        | ({"failed_teachers": float(failures.failed)} if failures.failed else {}),
+        | ({"failed_teachers": float(failures.failed)} if failures.failed else {})
+        | ({"one_class": 1.0} if students.says_one_class(student, split.public.X) else {}),
         seconds=time.perf_counter() - started,
     )
     return Outcome(result, answers, student, split.encoder, failures=failures)

@@ -41,7 +41,7 @@ def test_a_glob_is_the_options_it_fits(tmp_path):
     (tmp_path / "mechanism").mkdir()
     (tmp_path / "mechanism" / "ours.yaml").write_text("name: svt\n")
     line = parse_argv(["-m", "mechanism=glob([s*,ours],exclude=so*)", "eps=1", "--config-dir", str(tmp_path)])
-    names = [f"mechanism={name}" for name in ("ours", "score_boosting", "sspp", "svt")]
+    names = [f"mechanism={name}" for name in ("ours", "score_boosting", "scores", "sspp", "svt")]
     assert jobs(line) == [[name, "eps=1"] for name in names]
 
 

@@ -88,6 +88,7 @@ door, kinds, svt_at_work, noisy = (
 descent, kernel = "mechanisms.direct.clipped_gradients", "features.kernel"
 perturbed, agnostic = "mechanisms.direct.output_perturbation", "mechanisms.agnostic"
 plug_in = "tests.noisy_histograms"
+scored = "mechanisms.scores.scores"
 boosted, calibrated = "mechanisms.scores.score_boosting", "mechanisms.scores.student"
 
 n_steps, ten, rounds, queries = (("steps", 5),), (("steps", 10),), (("rounds", 2),), (("queries", 3),)
@@ -252,6 +253,23 @@ BUGS = [
      f"{noisy}:NoisyGradientDescent.fit", "private.units,", "None,"),
     ("three classes with the sensitivity of one", paid, Form("output_perturbation", n_classes=3),
      f"{perturbed}:OutputPlan.weights", "self.sensitivity * math.sqrt(len(exact))", "self.sensitivity"),
+    # scores
+    ("residuals of the exact sums", replayed, Form("scores", rounds),
+     f"{scored}:Scores.fit", "mean = (noisy - noisy", "mean = (total / K - noisy"),
+    ("a round with the budget of all", paid, Form("scores", rounds),
+     f"{scored}:Scores.mu_sum", " / self.rounds", ""),
+    ("counts that are not paid for", paid, Form("scores", rounds),
+     f"{scored}:Scores.mu_sum", "(1 - _COUNTS)", "1"),
+    ("all records of a person counted", moved, Form("scores", rounds, persons=True),
+     f"{scored}:Scores._intercept", "private.one_each(rng).y", "private.y"),
+    ("a person's records dealt to several teachers", moved, Form("scores", rounds, persons=True, mapped=True),
+     f"{scored}:Scores.fit", "deal(private, K, rng)", "teachers.partition(private.n_records, K, rng)"),
+    ("vectors that keep their length", moved, Form("scores", rounds, mapped=True),
+     "teachers:sum_of_units", "np.where(norms > 0, norms, 1.0)", "0.01"),
+    ("directions weighed by what teachers said", replayed, Form("scores", rounds, mapped=True),
+     f"{scored}:Scores.fit", "/ gains.weights[:, None]", "/ (gains.weights[:, None] + np.abs(total) / K)"),
+    ("shares of classes from exact counts", replayed, Form("scores", rounds),
+     f"{scored}:Scores._intercept", "apart = noisy - noisy.mean()", "apart = counts - counts.mean()"),
     # score_boosting
     ("clip from private values", replayed, Form("score_boosting", rounds),
      f"{calibrated}:NewtonStep.take", "self.clip(public)", "self.clip(private)"),

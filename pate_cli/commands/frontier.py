@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from pate_cli import terminal
 from pate_cli.commands.chosen_tables import tables
 from pate_cli.commands.methods import DEFAULT_METHODS, budgets, methods, plan_frontier
 from pate_cli.commands.printing import add_output_options, publish
@@ -124,6 +125,9 @@ def _measured(plans: Mapping[str, Plan], options: argparse.Namespace, directory:
     """Measure the rows of plans, by name of their dataset; finished repeats are shared with `pate run`."""
     work = (options.output or Path("outputs")) / PLACE
     rows = {of + row.name: _columns(row) | {"dataset": of} for of, plan in plans.items() for row in plan.rows}
+    expected = [text for plan in plans.values() for row in plan.ready for text in row.prepared.expectations]
+    for text in dict.fromkeys(expected):
+        terminal.err().print(f"pate: {text}", style="dim", markup=False, soft_wrap=True)
     table = RepeatsFile(directory, rows)
     for of, plan in plans.items():
         title = of if len(plans) > 1 else "frontier"

@@ -24,7 +24,7 @@ _PRESETS: dict[str, tuple[str, ...]] = {
 }
 """Methods with a name that are not an option of the group `mechanism`."""
 
-DEFAULT_METHODS = "best,gaussian,active,svt,svt-liu2021,noisy_gd,output_perturbation"
+DEFAULT_METHODS = "best,scores,gaussian,active,svt,svt-liu2021,noisy_gd,output_perturbation"
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 # keys that are the same for all methods: else they are not compared at the same splits and budget
 _COMMON = (

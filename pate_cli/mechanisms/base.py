@@ -113,10 +113,6 @@ class Mechanism(ABC):
     teacher's part (`parts`), as teachers that vote always do, or clips the sum of a person's gradients
     (`sums`)."""
 
-    all_directions: ClassVar[bool] = False
-    """Whether its teachers see all features that public points make, and not only as many as they have
-    records: for a mechanism that weighs them itself."""
-
     @property
     def n_held_out(self) -> int:
         """Number of records that judge and do not teach."""
@@ -153,6 +149,11 @@ class Mechanism(ABC):
     def draws_copies(self) -> bool:
         """Whether it may draw a record several times, for which its proof counts."""
         return False
+
+    @property
+    def directions(self) -> int | None:
+        """Most features of the map that public points make; None for as many as a teacher has records."""
+        return None
 
     @property
     def choice_apart(self) -> bool:
@@ -224,6 +225,11 @@ class Mechanism(ABC):
         where a kind of release passed that its proof does not count (`Account.only`).
         """
         return PrivacyLoss(*compose(spent, self.guarantee.delta), "sum of all releases")
+
+    @property
+    def signal(self) -> float | None:
+        """Signal against noise of what its teachers say, see `signal_of`; None where that tells nothing."""
+        return None
 
     def unanswered(self) -> str | None:
         """Warning from public numbers, as of queries that will go unanswered; None if there is none."""

@@ -12,6 +12,7 @@ from pate_cli.checks import OneOf, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import NumbersTable, Session, VoteMechanism
 from pate_cli.mechanisms.options import MechanismOptions
+from pate_cli.mechanisms.signal import signal_of
 from pate_cli.mechanisms.votes import Outlook, l2_sensitivity, majority, noisy_counts, of_noisy_counts
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import (
@@ -117,6 +118,13 @@ class Gaussian(VoteMechanism):
             return eps_of_mu(self.sensitivity * math.sqrt(asked) / self.sigma, self.delta)
         mu = math.sqrt(asked * vector_mu_squared(self.sensitivity, self.sigma))
         return min(self.eps, vector_eps(mu, asked * _noised(self.n_classes), self.delta))
+
+    @property
+    def signal(self) -> float | None:
+        """See `Mechanism`; exact labels have no noise."""
+        if self.sigma == 0:
+            return None
+        return signal_of(self.sensitivity * math.sqrt(self.ell) / self.sigma, self.n_teachers, self.n_classes)
 
     @property
     def spends_all(self) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
@@ -21,7 +22,7 @@ from pate_cli import results
 from pate_cli.datasets import FILES as FILES_OF_A_DATASET
 from pate_cli.errors import ConfigError
 from pate_cli.runs.evaluation import lines, stated
-from pate_cli.students import dump_student
+from pate_cli.students import dump_student, says_one_class
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -95,6 +96,12 @@ def record(run: Prepared, raw: Mapping[str, Any], id: str) -> dict[str, Any]:
     }
 
 
+_ONE_CLASS = (
+    "the student gives one class to all public points: it learned nothing, or nearly all records are of that "
+    "class"
+)
+
+
 def claim(directory: Path, result: Mapping[str, Any]) -> None:
     """Create `result.json`, and the directory; ConfigError if it is there or cannot be written."""
     accepted = "a new or an empty directory for a release, that can be written"
@@ -118,8 +125,10 @@ def contents(
     if released.made is not None:
         data[POINTS] = released.made.to_csv(index=False, lineterminator="\n").encode()
     facts = _certified(run, result, released, data[ANSWERS], charged)
-    problem = released.problem
+    problem, alike = released.problem, None
     if released.student is not None:
+        with suppress(Exception):  # a learner's own
+            alike = _ONE_CLASS if says_one_class(released.student, released.public.X) else None
         try:
             data[STUDENT] = dump_student(
                 released.student,
@@ -136,7 +145,7 @@ def contents(
         **{name: facts[name] for name in ("n_asked", "n_answered", "eps_ex_post")},
         "plan": result["plan"] | _chosen(released),
         **_evaluation(run, released),
-        "message": problem and f"the answers are released, a student is not: {problem}",
+        "message": (problem and f"the answers are released, a student is not: {problem}") or alike,
     }
     data[CARD] = model_card(facts)
     final = to_json(result)

@@ -45,7 +45,7 @@ STYLES = tuple(look(style) for style in range(len(_COLOURS)))
 
 _METHODS = (
     *("best", "gaussian", "active", "svt", "noisy_gd", "output_perturbation", "svt-liu2021"),
-    *("score_boosting", "gnmax", "lnmax", "soft", "active-svt"),
+    *("score_boosting", "gnmax", "lnmax", "soft", "active-svt", "scores"),
 )
 """Methods that have a style of their own in every figure, by their place; any other name gets one too."""
 

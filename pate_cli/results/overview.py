@@ -337,6 +337,11 @@ def _warnings(row: MeasuredRow) -> list[str]:
         ranks = auc is not None and auc > _RANKS
         rather = f"; but it ranks (ROC AUC {number(auc)}): see pate predict --threshold" if ranks else ""
         texts.append(f"the student is no better than {than}{rather}")
+    if alike := row.over("one_class"):
+        texts.append(
+            f"the student gives one class to all public points in {alike.n} of {row.n} repeats: it learned "
+            "nothing, or nearly all records are of that class"
+        )
     votes, exact = row.mean("vote_accuracy"), row.mean("ceiling")
     if accuracy is not None and votes is not None and exact is not None:
         lost = votes - exact

@@ -35,16 +35,16 @@ def with_features(
 ) -> Split:
     """Give a split the map that its public points make, where teachers or students see features.
 
-    There are at most so many features; by default as many as a teacher has records, from which it cannot
-    learn about more, or as the kernel has where teachers see their own columns or the mechanism takes all.
+    There are at most so many features; by default as many as the mechanism says, or a teacher has records,
+    from which it cannot learn about more, or as the kernel has where teachers see their own columns.
     With `cached` the last map is kept for the next who needs the same, in rows and parts of one repeat.
     """
     global _last
     s = setting
     if not ((s.teacher_mapped and plan.n_teachers) or s.student_mapped):
         return split
-    limited = s.teacher_mapped and not plan.all_directions
-    most = min(most or (s.n_private // s.n_teachers if limited else MOST_DIRECTIONS), MOST_DIRECTIONS)
+    most = most or plan.directions or (s.n_private // s.n_teachers if s.teacher_mapped else MOST_DIRECTIONS)
+    most = min(most, MOST_DIRECTIONS)
     key = (s.features, most)
     if cached and _last is not None and _last[0] is split and _last[1] == key:
         return _last[2]

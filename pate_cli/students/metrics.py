@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from pate_cli.types import FloatArray, Holdout, IntArray
 
-__all__ = ["by_class", "calibration_error", "mapped_once", "measure"]
+__all__ = ["by_class", "calibration_error", "mapped_once", "measure", "says_one_class"]
+
+
+def says_one_class(student: Any, points: Any) -> bool:
+    """Whether a released student gives all public points one class: free to ask, and a sign of no signal."""
+    return points.shape[0] > 1 and len(np.unique(student.predict(points))) == 1
 
 
 def mapped_once(student: Any, part: Holdout) -> tuple[Any, Any]:

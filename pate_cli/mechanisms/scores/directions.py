@@ -12,18 +12,22 @@ from pate_cli import teachers
 from pate_cli.features.classifiers import FeatureClassifier
 from pate_cli.features.kernel import (
     CONSTANT,
+    MOST_DIRECTIONS,
     SHUFFLED,
     GridFeatures,
     KernelFeatures,
     enough_points,
     feature_values,
 )
+from pate_cli.features.stable_rows import UNIT, to_integers
+from pate_cli.matrices import dense
 from pate_cli.mechanisms.teaching import make_teacher
 from pate_cli.types import FloatArray, PrivateRecords, PublicPoints, Setting
 
-__all__ = ["PublicDirections", "PublicSide", "Response"]
+__all__ = ["PublicDirections", "PublicSide", "Response", "map_of"]
 
 _POWER = 2  # of variances that are half whitened, which makes them those of the kernel itself
+_ROWS = 4096  # records at a time
 _CUT = 1e-3  # of the largest singular value: directions below it are left out
 _FUNCTIONS = 16  # drawn from the prior, to measure how teachers respond
 _TEACHERS = 16  # on each
@@ -63,6 +67,26 @@ class PublicDirections:
         variances *= len(values) / variances.sum() if kept.any() else 1.0
         return cls(features, means, turned.T / sizes, values, variances)
 
+    @property
+    def shares(self) -> FloatArray:
+        """Share of the features' variance along each direction, shape (r,)."""
+        roots = np.sqrt(self.variances)
+        return np.asarray(roots / max(roots.sum(), 1e-300))
+
+    def at(self, X: Any) -> FloatArray:
+        """Values of the functions at records, scaled to mean square 1 over the points: shape (n, r).
+
+        A row is a function of that record, to the bit: features are whole numbers, and sums of them exact.
+        """
+        back = self.back * np.sqrt(len(self.values))
+        turned, units = to_integers(back.T)
+        values, middle = np.empty((X.shape[0], back.shape[1])), self.means @ back
+        for first in range(0, len(values), _ROWS):
+            rows = slice(first, first + _ROWS)
+            features = dense(self.features.apply(X[rows])).astype(np.float64)[:, :-1]
+            values[rows] = (features @ turned.T) * (units * UNIT) - middle
+        return values
+
     def model(self, function: FloatArray) -> FeatureClassifier:
         """Classifier whose scores are a function; see `weights`."""
         return FeatureClassifier(self.features, self.weights(function))
@@ -91,7 +115,7 @@ class PublicSide(NamedTuple):
         learner, two = make_teacher(setting), setting.n_classes == 2
         public = replace(public, X=enough_points(public.X, rng)) if two else public
         points = public.seen(setting.teacher_mapped).X
-        space = PublicDirections.of(public.X, _with_constant(public, rng))
+        space = PublicDirections.of(public.X, map_of(public, rng))
         if not two:
             return cls(points, space, np.ones(len(space.variances)), learner)
         response = _response(space, points, learner, setting, rng)
@@ -127,11 +151,11 @@ class PublicSide(NamedTuple):
         return [np.vstack([each, np.zeros(1)]) for each in (restored, coefficients - restored)]
 
 
-def _with_constant(public: PublicPoints, rng: np.random.Generator) -> Any:
+def map_of(public: PublicPoints, rng: np.random.Generator, directions: int = MOST_DIRECTIONS) -> Any:
     """Map that the public points made, or else that of the kernel, with a constant as its last feature."""
     features = public.features
     if features is None:
-        return KernelFeatures.of(public.X, rng)
+        return KernelFeatures.of(public.X, rng, directions=directions)
     return features if isinstance(features, KernelFeatures) else GridFeatures.of(features, public.X)
 
 

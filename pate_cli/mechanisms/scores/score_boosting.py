@@ -11,6 +11,7 @@ import numpy as np
 from pate_cli import teachers
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.errors import ConfigError
+from pate_cli.features.kernel import MOST_DIRECTIONS
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.scores.directions import PublicSide
@@ -124,8 +125,6 @@ class ScoreBoostingPlan(Mechanism):
     calibration: float  # share of mu^2 for the intercepts and slopes, in (0, 1)
     integer_noise: bool = False
 
-    all_directions = True
-
     @property
     def guarantee(self) -> PrivacyLoss:
         """(eps, delta) for all rounds."""
@@ -136,6 +135,11 @@ class ScoreBoostingPlan(Mechanism):
         if self.integer_noise:
             return PrivacyLoss(s.eps, s.delta, f"Gaussian profile of integer noise on {of_all}")
         return PrivacyLoss(s.eps, s.delta, f"exact Gaussian profile of {of_all}", mu=self.mu)
+
+    @property
+    def directions(self) -> int:
+        """See `Mechanism`."""
+        return MOST_DIRECTIONS
 
     @property
     def mu(self) -> float:

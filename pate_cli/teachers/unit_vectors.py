@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ import numpy as np
 from pate_cli.teachers.ensemble import Ensemble, Failures, Teacher, failure, isolated, note, quick
 from pate_cli.types import FloatArray
 
-__all__ = ["score_vectors", "sum_of_unit_shares", "sum_of_unit_vectors", "unit_of"]
+__all__ = ["score_matrices", "score_vectors", "sum_of_unit_shares", "sum_of_unit_vectors", "sum_of_units"]
+__all__ += ["unit_of"]
 
 _AT_ONCE = 256  # linear teachers scored at once: a constant, and a teacher's place is its number
 _BITS = 52  # that a sum over teachers may use: whole numbers of so many are exact
@@ -46,18 +47,40 @@ def score_vectors(ensemble: Ensemble, points: Any, directions: FloatArray) -> It
             yield vectors[: len(numbers)]
 
 
+def score_matrices(ensemble: Ensemble, points: Any, directions: FloatArray) -> Iterator[FloatArray]:
+    """Projections of each teacher's scores of all classes, shape (teachers, r, C); see `score_vectors`.
+
+    For more than two classes a score is a probability, or else a vote, less that at the first point.
+    """
+    if ensemble.n_classes == 2:
+        for vectors in score_vectors(ensemble, points, directions):
+            yield np.stack([-vectors, vectors], axis=2)
+        return
+    with quick(), np.errstate(all="ignore"):
+        for teacher in ensemble.teachers:
+            shares = _shares(teacher, points, ensemble.n_classes)
+            yield (directions.T @ (shares - shares[0]))[None]
+
+
 def sum_of_unit_vectors(ensemble: Ensemble, points: Any, directions: FloatArray) -> FloatArray:
     """Add up the teachers' projected scores, each scaled to norm 1. PRIVATE.
 
-    A teacher's vector is that of `score_vectors` divided by its L2 norm (0 stays 0), less 1e-9 of it, and
-    truncated towards 0 to whole multiples of a power of two: at most of norm 1. Sums of such multiples are
-    exact in floating point, in any order. So one replaced teacher moves the sum by at most 2 in L2.
-    Returns shape (r,).
+    See `sum_of_units`. Returns shape (r,).
     """
-    unit = unit_of(ensemble.n_teachers)
-    total = 0.0
-    for vectors in score_vectors(ensemble, points, directions):
-        flat = _over_peak(vectors)
+    return sum_of_units(score_vectors(ensemble, points, directions), ensemble.n_teachers)
+
+
+def sum_of_units(vectors: Iterable[FloatArray], n_teachers: int) -> FloatArray:
+    """Add up vectors, a row a teacher and some rows at a time, each scaled to norm 1. PRIVATE.
+
+    A vector is divided by its L2 norm (0 stays 0, and one with a number that is not finite becomes 0), less
+    1e-9 of it, and truncated towards 0 to whole multiples of a power of two: at most of norm 1. Sums of such
+    multiples are exact in floating point, in any order. So one replaced teacher moves the sum by at most 2 in
+    L2, if its vector does not depend on other teachers.
+    """
+    unit, total = unit_of(n_teachers), 0.0
+    for rows in vectors:
+        flat = _over_peak(rows)
         norms = np.sqrt(np.einsum("ki,ki->k", flat, flat))
         flat *= (_MARGIN / unit / np.where(norms > 0, norms, 1.0))[:, None]
         total = total + np.trunc(flat).sum(axis=0)

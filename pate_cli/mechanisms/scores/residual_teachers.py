@@ -1,0 +1,190 @@
+"""Teachers that fit the residuals of a model, and what is known of them from public points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Any
+
+import numpy as np
+
+from pate_cli import teachers
+from pate_cli.features.classifiers import probabilities
+from pate_cli.mechanisms.scores.directions import PublicDirections
+from pate_cli.mechanisms.teaching import make_teacher
+from pate_cli.types import FloatArray, IntArray, PrivateRecords, Setting
+
+__all__ = ["Classifiers", "Gains", "RidgeTeachers", "posterior_mean", "residual_teachers"]
+
+_AT_ONCE = 256  # teachers fitted at once
+_DRAWS, _EACH = 16, 8  # functions of the prior, and teachers on each
+_MOST_RECORDS = 2000  # of a teacher on them
+_FLATTER = 0.75  # power of the prior's variances that they are drawn with, so that small ones are seen
+_STEEPNESS = 2.0  # standard deviation of the log-odds of their labels
+_LEAST = 1e-6  # of the largest energy, and of a record's weight
+_LEAST_GAIN = 0.02  # of the first
+_AMPLITUDES = np.exp(np.linspace(-16.0, 8.0, 73))
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeTeachers:
+    """Ridge regressions of the residuals in the features, centred; ``lambda`` is a point's mean squared norm.
+
+    A closed form for any number of classes. Values of the directions are scaled to the features' own spread,
+    of which the whole is 1.
+    """
+
+    spreads: FloatArray  # (r,): standard deviation of the features along each direction
+
+    def coefficients(self, values: FloatArray, residuals: FloatArray) -> FloatArray:
+        """Coefficients along the directions of k teachers: (k, s, r) and (k, s, C) to (k, r, C)."""
+        x = values * self.spreads
+        inner = x @ x.transpose(0, 2, 1)
+        inner[:, np.arange(x.shape[1]), np.arange(x.shape[1])] += 1.0
+        solved: FloatArray = x.transpose(0, 2, 1) @ np.linalg.solve(inner, residuals)
+        return solved * self.spreads[:, None]
+
+    def fit(
+        self, private: PrivateRecords, values: FloatArray, residuals: FloatArray, parts: list[IntArray]
+    ) -> Iterator[FloatArray]:
+        """Coefficients of a teacher on each part, some at a time: each by itself, to the bit. PRIVATE.
+
+        Parts of one length come together, so places are public; persons' parts have lengths that one person
+        decides, and come alone.
+        """
+        alone = private.units is not None
+        for _, group in groupby(enumerate(parts), lambda each: each[0] if alone else len(each[1])):
+            same = [part for _, part in group]
+            for first in range(0, len(same), _AT_ONCE):
+                rows = np.stack(same[first : first + _AT_ONCE])
+                yield self.coefficients(values[rows], residuals[rows])
+
+    def taught(self, space: PublicDirections, setting: Setting, rng: np.random.Generator) -> Any:
+        """Function that fits teachers to public points, given rows (k, s) and their labels."""
+        values = space.values * np.sqrt(len(space.values))
+        eye = np.eye(setting.n_classes)
+        return lambda rows, labels: self.coefficients(values[rows], eye[labels] - 1 / setting.n_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Classifiers:
+    """Any classifiers: a record comes once a class, weighted by its residual less the smallest of them.
+
+    What such a classifier says, less its mean over classes, is in proportion to the expected residuals. Of
+    two classes only the record's own has weight.
+    """
+
+    learner: Any  # unfitted
+    points: Any  # (m, d): those that teachers score, as they see them
+    directions: FloatArray  # (m, r), orthonormal
+    setting: Setting
+    strict: bool
+
+    def fit(
+        self, private: PrivateRecords, residuals: FloatArray, n_teachers: int, rng: np.random.Generator
+    ) -> Iterator[FloatArray]:
+        """Scores along the directions of a teacher on each part, as `RidgeTeachers.fit`. PRIVATE."""
+        n, y = private.n_records, private.y
+        weights = residuals - residuals.min(axis=1, keepdims=True)
+        weights[np.arange(n), y] = np.maximum(weights[np.arange(n), y], _LEAST)
+        if residuals.shape[1] == 2:
+            weights[np.arange(n), 1 - y] = 0.0
+            rows, codes, units = np.arange(n), y, private.units
+        else:
+            rows, codes = np.nonzero(weights)
+            units = (np.arange(n) if private.units is None else private.units)[rows]
+        records = PrivateRecords(private.X[rows], codes.astype(np.int64), units)
+        return self._scores(records, n_teachers, rng, weights[rows, codes], self.strict)
+
+    def _scores(
+        self,
+        records: PrivateRecords,
+        n_teachers: int,
+        rng: np.random.Generator,
+        weights: FloatArray | None,
+        strict: bool,
+    ) -> Iterator[FloatArray]:
+        ensemble = teachers.train(
+            records,
+            n_teachers=n_teachers,
+            learner=self.learner,
+            rng=rng,
+            n_classes=self.setting.n_classes,
+            sample_weight=weights,
+            strict=strict,
+        )
+        return teachers.score_matrices(ensemble, self.points, self.directions)
+
+    def taught(self, space: PublicDirections, setting: Setting, rng: np.random.Generator) -> Any:
+        """See `RidgeTeachers.taught`."""
+
+        def fitted(rows: IntArray, labels: IntArray) -> FloatArray:
+            records = PrivateRecords(self.points[rows.ravel()], labels.ravel())
+            with teachers.failures():  # of teachers of public points, which nobody asks for
+                return np.concatenate(list(self._scores(records, len(rows), rng, None, False)))
+
+        return fitted
+
+
+def residual_teachers(space: PublicDirections, points: Any, setting: Setting, strict: bool) -> Any:
+    """Teachers as configured; the default one, where it sees the map, is a ridge regression of residuals."""
+    if setting.teacher_mapped and setting.teacher == ("logistic", {}):
+        return RidgeTeachers(np.sqrt(space.shares))
+    return Classifiers(make_teacher(setting), points, space.values, setting, strict)
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """What a teacher's unit vector says, along each direction, of a function of the prior. PUBLIC."""
+
+    weights: FloatArray  # (r,): of the directions, before a vector is scaled to norm 1
+    gain: FloatArray  # (r,): a coefficient of the class probabilities, in the mean unit vector
+    energy: FloatArray  # (r,): mean square of a unit vector, of one class
+
+    @classmethod
+    def of(cls, space: PublicDirections, taught: Any, setting: Setting, rng: np.random.Generator) -> Gains:
+        """Measure them on teachers of public points, with labels drawn from functions of the prior.
+
+        Weights ``e^(-1/4)`` of the energies e have the least noise over the points, in all, for a given norm.
+        Gains are one number for bins of directions, and do not increase along them.
+        """
+        C, (m, r) = setting.n_classes, space.values.shape
+        values = space.values * np.sqrt(m)
+        size = min(max(setting.n_private // setting.n_teachers, 1), _MOST_RECORDS)
+        true, vectors = np.zeros((_DRAWS * _EACH, r, C)), np.zeros((_DRAWS * _EACH, r, C))
+        for draw in range(_DRAWS):
+            drawn = values @ (rng.normal(size=(r, C)) * space.shares[:, None] ** (_FLATTER / 2))
+            p = probabilities(_STEEPNESS * drawn / max(float(drawn.std()), 1e-12))
+            rows = rng.integers(0, m, (_EACH, size))
+            labels = (p[rows].cumsum(axis=2) > rng.random((_EACH, size, 1))).argmax(axis=2)
+            at = slice(draw * _EACH, (draw + 1) * _EACH)
+            vectors[at], true[at] = taught(rows, labels), values.T @ (p - 1 / C) / m
+        vectors[~np.isfinite(vectors).all(axis=(1, 2))] = 0.0
+        energy = (vectors**2).sum(axis=2).mean(axis=0)
+        if not energy.max(initial=0.0) > 0:  # a learner that learns nothing here
+            return cls(np.ones(r), np.ones(r), np.full(r, 1 / (C * max(r, 1))))
+        weights = np.maximum(energy, _LEAST * energy.max()) ** -0.25
+        weights /= weights.max()
+        vectors *= weights[:, None]
+        vectors /= np.maximum(np.sqrt((vectors**2).sum(axis=(1, 2), keepdims=True)), 1e-300)
+        gain = np.empty(r)
+        for first, end in pairwise([0, *(2**k for k in range(r.bit_length() + 1))]):
+            ours, theirs = vectors[:, first:end], true[:, first:end]
+            gain[first:end] = (ours * theirs).sum() / max((theirs**2).sum(), 1e-300)
+        gain = np.minimum.accumulate(np.maximum(gain, _LEAST_GAIN * max(gain[0], 1e-12)))
+        return cls(weights, gain, (vectors**2).sum(axis=2).mean(axis=0) / C)
+
+
+def posterior_mean(Z: FloatArray, gain: FloatArray, prior: FloatArray, noise: FloatArray) -> FloatArray:
+    """Posterior mean of coefficients given ``Z_jc = gain_j beta_jc + N(0, noise_j)``, shape (r, C).
+
+    ``beta_jc ~ N(0, a prior_j)``, where a maximises the evidence.
+    """
+    signal = prior * gain**2
+    total = _AMPLITUDES[:, None] * signal + noise
+    squares = (Z**2).sum(axis=1)
+    evidence = -0.5 * (squares / total + Z.shape[1] * np.log(total)).sum(axis=1)
+    a = _AMPLITUDES[evidence.argmax()]
+    mean: FloatArray = (a * prior * gain / (a * signal + noise))[:, None] * Z
+    return mean
