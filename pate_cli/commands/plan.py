@@ -100,6 +100,8 @@ def main(argv: list[str]) -> int:
         ]
         grid.show(table.columns, cells, right=right, title=table.title, caption=table.caption)
         grid.line("")
+    if row.prepared.plan.asks_votes and not options.quiet:
+        grid.line("With teachers mechanism=scores is nearly always more accurate: docs/choosing.md")
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,9 +60,10 @@ def fit_student(
 ) -> Any:
     """Fit the student on released answers: post-processing; see `pate_cli.students.fit_student`."""
     estimator, params = setting.student
+    size = setting.n_private // setting.n_teachers if setting.n_teachers else None
     return students.fit_student(
         public,
-        answers,
+        replace(answers, part_size=answers.part_size or size),
         estimator=estimator,
         params=params,
         unanswered=unanswered or setting.unanswered,

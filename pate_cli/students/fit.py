@@ -9,6 +9,7 @@ import numpy as np
 
 from pate_cli.errors import ConfigError
 from pate_cli.learners import BUILT_IN, contained, limit_to, make_learner, try_out
+from pate_cli.students.steepness import power_of
 from pate_cli.types import UNANSWERED, Answers, FloatArray, IntArray, PublicPoints, Unanswered
 
 __all__ = ["STUDENTS", "check_student", "fit_student", "make_student"]
@@ -82,8 +83,11 @@ def _fitted(
     if estimator == "kernel" and counts is not None and n_teachers and min(counts.shape) > 1:
         student = make_student(estimator, params, seed=seed, n_classes=n_classes)
         student.part_size = answers.part_size
-        noise = (answers.noise or 0.0) / n_teachers
-        return student.fit_shares(X[answers.asked], counts / n_teachers, noise=noise)
+        P, shares, noise = X[answers.asked], counts / n_teachers, (answers.noise or 0.0) / n_teachers
+        student.fit_shares(P, shares, noise=noise)
+        if answers.part_size and isinstance(P, np.ndarray):
+            student.power = power_of(student, P, shares, noise, n_teachers)
+        return student
     if estimator == "soft_targets" and answers.noisy_counts is not None and answers.n_teachers is not None:
         rows, labels, weights = _soft_targets(answers.asked, answers.noisy_counts / answers.n_teachers)
     else:

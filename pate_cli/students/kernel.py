@@ -45,9 +45,12 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : ndarray of shape (C,)
     coef_ : ndarray of shape (p, q)
     intercept_ : ndarray of shape (q,)
+    power : float
+        Of the shares, which makes them probabilities: see `pate_cli.students.steepness`.
     """
 
     row_by_row = True
+    power = 1.0
 
     def __init__(self, part_size: int | None = None) -> None:
         self.part_size = part_size
@@ -105,6 +108,9 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shares /= shares.sum(axis=1, keepdims=True)
         size = 1e6 if self.part_size is None else self.part_size
         mixed: FloatArray = (size * shares + 1) / (size + shares.shape[1])
+        if self.power != 1.0:
+            mixed = mixed**self.power
+            mixed /= mixed.sum(axis=1, keepdims=True)
         return mixed
 
 

@@ -261,3 +261,12 @@ def test_other_plans_show_their_numbers(rows, mechanism, key):
     assert key in shown
     assert shown["guarantee"]
     assert "None" not in str(shown)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "said"), [("gaussian", True), ("svt", True), ("scores", False), ("best", False)]
+)
+def test_a_plan_of_votes_names_what_to_use_first(mechanism, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", *MUSHROOM, f"mechanism={mechanism}"]) == 0
+    assert ("mechanism=scores is nearly always" in capsys.readouterr().out) == said

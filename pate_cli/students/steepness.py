@@ -1,0 +1,113 @@
+"""How steep the probabilities of a student of votes should be, by simulation with public points alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from pate_cli.types import FloatArray
+
+__all__ = ["power_of"]
+
+_STEEPNESS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # standard deviations of log-odds that are tried
+_FUNCTIONS = 5  # of the prior, at each
+_TEACHERS = 60  # on each
+_MOST_RECORDS = 500  # of a teacher
+_NEWTON = 4  # steps of logistic regressions from 0, of two classes; of more one
+_POWERS = np.geomspace(0.25, 16.0, 61)
+_LEAST = 1e-3  # share of a class
+
+
+def power_of(student: Any, P: FloatArray, shares: FloatArray, noise: float, n_teachers: int) -> float:
+    """Power of the shares that a student predicts which makes them probabilities: post-processing.
+
+    Small teachers disagree more than the class probabilities do, and the student shrinks by the noise. Both
+    are known: of functions F of the student's own prior, as steep as t, class probabilities
+    ``p = softmax(log mean share + t F)`` give labels of public points, these teachers of as many records as
+    the real ones have, these votes with the mechanism's noise on, and these a student like this one. The
+    power with which its shares have the least log loss against p is found for each t; t is that of which the
+    simulated shares vary over the points as much as the released ones do, noise taken out. The order of
+    classes stays.
+
+    `P` are the features of the points asked, shape (m, p), `shares` those released, with noise of a known
+    standard deviation on each, shape (m, C). Only released and public numbers go in.
+    """
+    from pate_cli.students.kernel import KernelStudent
+
+    rng, (m, C) = np.random.default_rng(0), shares.shape
+    size = min(student.part_size, _MOST_RECORDS)
+    seen = np.column_stack([P, np.ones(m)])
+    centred = P - P.mean(axis=0)
+    usual = np.log(np.clip(shares.mean(axis=0), _LEAST, 1.0))
+    energies, powers = [], []
+    for steepness in _STEEPNESS:
+        losses, energy = np.zeros(len(_POWERS)), 0.0
+        for _ in range(_FUNCTIONS):
+            drawn = centred @ rng.normal(size=(P.shape[1], C))
+            p = _softmax(usual + steepness * drawn / max(float(drawn.std()), 1e-12))
+            exact = _votes(seen, p, size, rng) / _TEACHERS
+            noisy = exact + noise * rng.normal(size=exact.shape)
+            if C == 2:
+                noisy[:, 0] = 1 - noisy[:, 1]
+            fitted = KernelStudent(student.part_size).fit_shares(P, noisy, noise=noise)
+            logs = np.log(fitted.predict_proba(P))
+            for i, power in enumerate(_POWERS):
+                losses[i] -= float((p * _log_softmax(power * logs)).sum())
+            energy += _energy(exact, _TEACHERS) / _FUNCTIONS
+        energies.append(energy)
+        powers.append(np.log(_POWERS[losses.argmin()]))
+    released = _energy(shares, n_teachers) - noise**2 * C
+    ascending = np.maximum.accumulate(energies)
+    power = float(np.exp(np.interp(released, ascending, powers)))
+    return power if np.isfinite(power) else 1.0
+
+
+def _votes(seen: FloatArray, p: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
+    """Votes on all points of teachers of public points with labels drawn from p: counts, shape (m, C)."""
+    m, C = p.shape
+    rows = rng.integers(0, m, (_TEACHERS, size))
+    labels = (p[rows].cumsum(axis=2) > rng.random((_TEACHERS, size, 1))).argmax(axis=2)
+    votes = _logistic(seen[rows], np.eye(C)[labels], seen).argmax(axis=2)
+    counts: FloatArray = (votes[:, :, None] == np.arange(C)).sum(axis=0).astype(np.float64)
+    return counts
+
+
+def _logistic(x: FloatArray, y: FloatArray, points: FloatArray) -> FloatArray:
+    """Scores of points by logistic regressions with a ridge of 1, a class against the rest: (k, m, C).
+
+    A step is a weighted ridge regression; from 0 all classes have the same weights. Records x have shape
+    (k, s, d), their classes y (k, s, C).
+    """
+    two, turned = y.shape[2] == 2, x.transpose(0, 2, 1)
+    y = y[:, :, 1:] if two else y
+    fitted = np.zeros_like(y)
+    for _ in range(_NEWTON if two else 1):
+        p = expit(fitted)
+        curved = np.maximum(p[:, :, :1] * (1 - p[:, :, :1]), _LEAST)
+        aim = fitted + (y - p) / curved
+        if x.shape[1] < x.shape[2]:
+            inner = x @ turned + np.eye(x.shape[1]) / curved
+            weights = turned @ np.linalg.solve(inner, aim)
+        else:
+            weights = np.linalg.solve(turned @ (curved * x) + np.eye(x.shape[2]), turned @ (curved * aim))
+        fitted = x @ weights
+    scores: FloatArray = points @ weights
+    return np.concatenate([-scores, scores], axis=2) if two else scores
+
+
+def _energy(shares: FloatArray, n_teachers: int) -> float:
+    """Mean squared distance of shares from their mean over points, less what few teachers add by chance."""
+    chance = float((shares * (1 - shares)).sum(axis=1).clip(0).mean()) / max(n_teachers - 1, 1)
+    return float(((shares - shares.mean(axis=0)) ** 2).sum(axis=1).mean()) - chance
+
+
+def _log_softmax(scores: FloatArray) -> FloatArray:
+    scores = scores - scores.max(axis=1, keepdims=True)
+    logs: FloatArray = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return logs
+
+
+def _softmax(scores: FloatArray) -> FloatArray:
+    return np.exp(_log_softmax(scores))
