@@ -12,8 +12,9 @@ import pytest
 
 from pate_cli import pipeline
 from pate_cli.config import compose, parse
+from pate_cli.datasets.column import Column
 from pate_cli.datasets.encoding import TableEncoder
-from pate_cli.datasets.schema import ColumnSchema, Schema
+from pate_cli.datasets.schema import Schema
 from pate_cli.features.generated import Generated
 from pate_cli.privacy.events import Account, Gdp, Pure
 from pate_cli.privacy.kinds import GaussianNoise
@@ -24,9 +25,9 @@ from pate_cli.types import Dataset
 
 N, DELTA = 600, 1e-4
 COLUMNS = {
-    "age": ColumnSchema(low=0.0, high=100.0),
-    "pay": ColumnSchema(low=0.0, high=1e6, missing=True),
-    "ward": ColumnSchema("category", values=["north", "south"]),
+    "age": Column(low=0.0, high=100.0),
+    "pay": Column(low=0.0, high=1e6, missing=True),
+    "ward": Column("category", levels=["north", "south"]),
 }
 
 

@@ -12,7 +12,7 @@ from pate_cli import mechanisms
 from pate_cli.audit.attack import RUNS
 from pate_cli.audit.persons import person_attacks
 from pate_cli.audit.releases import default_attacks, release_attack
-from pate_cli.datasets.schema import ColumnSchema
+from pate_cli.datasets.column import Column
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.features.generated import Generated, Marginals
 from pate_cli.mechanisms.votes import VoteAttack
@@ -68,7 +68,7 @@ def make_target(
     mechanism, setting = _feasible(config, queries, classes, records, teachers)
     if marginals:
         calibrated = partial(mechanisms.find(config.mechanism.name).calibrate, config.mechanism.options)
-        columns = {f"x{i}": ColumnSchema(low=0.0, high=1.0) for i in range(marginals)}
+        columns = {f"x{i}": Column(low=0.0, high=1.0) for i in range(marginals)}
         points = Generated(None, None, "", columns, True)
         beside = whole(calibrated, setting, points, config.generate.share, False)
         mechanism = MarginalsAudit(cast(Marginals, beside.marginals), setting.delta)

@@ -1,16 +1,13 @@
-"""`pate data`: list, fetch and check datasets, and propose a schema for a table."""
+"""`pate data`: list, fetch and check datasets, and describe a file of your own."""
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
-from pathlib import Path
 from typing import Any
 
-from pate_cli.commands import grid
-from pate_cli.commands.own_files import add_format_options, read_table
+from pate_cli.commands import describe, grid
 from pate_cli.commands.printing import add_output_options, print_json
-from pate_cli.datasets import NAMES, inference, schema
+from pate_cli.datasets import NAMES
 from pate_cli.datasets.known_files import (
     EMBEDDED,
     ENTRIES,
@@ -21,9 +18,7 @@ from pate_cli.datasets.known_files import (
     require,
     status,
 )
-from pate_cli.datasets.labels import MANY, in_order
-from pate_cli.errors import ConfigError, DataError, one_line
-from pate_cli.terminal import check_file, write_output
+from pate_cli.errors import ConfigError, DataError
 
 __all__ = ["main"]
 
@@ -41,24 +36,14 @@ def main(argv: list[str]) -> int:
         "verify", help="re-check the files that are there; exit code 2 if one is wrong"
     )
     verify.add_argument("names", nargs="*", metavar="NAME", help="a dataset, or all (the default)")
-    describe = commands.add_parser(
-        "describe",
-        help="propose a schema for a public CSV or Parquet file, to be read, edited and given back",
-    )
-    describe.add_argument("file", type=Path, metavar="FILE", help="public records: a schema is public")
-    describe.add_argument("--target", metavar="COLUMN", help="the column that holds the class")
-    describe.add_argument("--output", type=Path, metavar="FILE.yaml", help="write it here (dataset.schema=)")
-    describe.add_argument(
-        "--missing", action="append", default=[], metavar="TEXT", help="a cell that stands for no value"
-    )
-    add_format_options(describe)
-    for command in (listed, fetch, verify, describe):
+    described = describe.add_parser(commands)
+    for command in (listed, fetch, verify, described):
         add_output_options(command, quiet=False)
     options = parser.parse_args(argv)
     if options.command == "list":
         return _list(as_json=options.json)
     if options.command == "describe":
-        return _describe(options)
+        return describe.main(options)
     if options.command == "fetch":
         return _fetch(_entries(options.names, "fetch"), as_json=options.json)
     entries = _entries(options.names or ["all"], "verify")
@@ -105,46 +90,6 @@ def _known(name: str) -> dict[str, Any]:
     paths = [find(file) for file in about.files] if about else []
     files = [str(path) for path in paths if path]
     return {"name": name, **sizes, "files": files, "missing": len(paths) - len(files)}
-
-
-def _describe(options: argparse.Namespace) -> int:
-    """Print the schema proposed for a file, and write it if that is asked for."""
-    if options.output is not None:
-        check_file(options.output)
-    table = read_table(options.file, options, {options.target} - {None})
-    if options.target is not None and options.target not in table.columns:
-        accepted = f"a column of {options.file}: {', '.join(table.columns)}"
-        raise ConfigError("--target", options.target, accepted)
-    words = [word.strip() for word in options.missing]
-    proposed = inference.infer(table, target=options.target, words=words, source=str(options.file))
-    if options.target is not None:
-        labels = table.labels(options.target, words, "--target", missing=True)
-        proposed = dataclasses.replace(proposed, classes=list(in_order(labels.names)))
-    rows = []
-    for name, column in proposed.columns.items():
-        missing = "" if column.kind == "ignored" else "has a code" if column.missing else "none"
-        rows.append((one_line(name), column.kind, one_line(column.about), missing))
-    if proposed.classes is not None:
-        rows.append((options.target, "target", one_line(", ".join(proposed.classes[:MANY])), ""))
-    if options.output is not None:
-        write_output(options.output, schema.as_yaml(proposed))
-    advice = [one_line(remark) for remark in inference.advice(table, proposed, words)]
-    if options.json:
-        heads = ("column", "kind", "about", "missing")
-        print_json("data describe", {"table": [dict(zip(heads, row, strict=True)) for row in rows]}, advice)
-        return 0
-    grid.show(("column", "kind", "", "missing"), rows)
-    if proposed.classes is not None and (n := len(proposed.classes)) > MANY:
-        grid.line(
-            f"{options.target} has {n:,} different labels, {MANY} are shown; is it a number to predict?"
-        )
-    for remark in advice:
-        grid.line(remark)
-    if options.output is None:
-        grid.line("--output FILE.yaml writes it, for dataset.schema=FILE.yaml")
-    else:
-        grid.line(f"written to {options.output}")
-    return 0
 
 
 def _fetch(entries: list[KnownDataset], *, as_json: bool) -> int:

@@ -17,11 +17,11 @@ from pate_cli.checks import Real, take
 from pate_cli.commands.own_files import add_format_options, read_table
 from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.datasets import kind_of
+from pate_cli.datasets.column import distinct_texts
 from pate_cli.datasets.labels import Labels, identity
 from pate_cli.datasets.libsvm import parse
 from pate_cli.datasets.names import shown
 from pate_cli.datasets.new_records import training_table
-from pate_cli.datasets.reading import texts
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.students import load_student
 from pate_cli.terminal import check_file, err, out, write_output
@@ -163,16 +163,21 @@ def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
     trained = training_table(model.encoder, str(args.model))
     schema = trained.schema
     named = {option: getattr(args, option) for option in ("target", "id")}
-    text = {*schema.of_kind("category"), schema.target, *named.values()} - {None}
-    table = read_table(args.data, args, text)
+    text = {*schema.texts, schema.target, *named.values()} - {None}
+    table = read_table(args.data, args, text, schema.form)
     columns = table.columns
     for option, column in named.items():
         if column is not None and column not in columns:
             raise ConfigError(f"--{option}", column, f"a column of {args.data}: {', '.join(columns)}")
     frame, remarks = trained.read(table)
     target = args.target or (schema.target if schema.target in columns else None)
-    labels = None if target is None else table.labels(target, trained.words, "--target", missing=True)
-    names = None if args.id is None else [str(cell) for cell in texts(table.frame[args.id])]
+    labels = (
+        None if target is None else table.labels(target, schema.missing, "--target", missing=True, one=True)
+    )
+    names = None
+    if args.id is not None:
+        each, codes = distinct_texts(table.frame[args.id])
+        names = [each[code] for code in codes]
     return _Records(frame, labels, names, remarks)
 
 

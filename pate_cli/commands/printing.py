@@ -105,14 +105,23 @@ def publish(
     return 1 if findings.failures else 0
 
 
-def print_json(command: str, tables: Mapping[str, Sequence[Any]], notes: Sequence[str] = ()) -> None:
-    """Print tables as one JSON document (docs/reference/files.md), infinities as "inf" and nan as null."""
+def print_json(
+    command: str,
+    tables: Mapping[str, Sequence[Any]],
+    notes: Sequence[str] = (),
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """Print tables as one JSON document (docs/reference/files.md), infinities as "inf" and nan as null.
+
+    `more` are keys beside them.
+    """
     import json
 
     from pate_cli.results.provenance import plain
 
     content = {"schema_version": 1, "command": f"pate {command}"}
     content |= {"tables": {name: list(lines) for name, lines in tables.items()}, "notes": list(notes)}
+    content |= dict(more or {})
     print_text(json.dumps(plain(content, command), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 

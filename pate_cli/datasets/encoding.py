@@ -10,39 +10,45 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from pate_cli.datasets.column import levels_of
+from pate_cli.datasets.describing import merged
 from pate_cli.datasets.new_records import ranges_of
-from pate_cli.datasets.schema import ColumnSchema, Schema
-from pate_cli.matrices import deviations
+from pate_cli.datasets.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DeclaredNumbers", "TableEncoder"]
+__all__ = ["DeclaredNumbers", "Levels", "TableEncoder"]
+
+_LAST = 0.99999
+"""A day that is the upper bound of dates ends so late."""
 
 
 class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Clip numbers to declared bounds and standardise them, with a second column for missing ones.
 
     `low` and `high` are the bounds of each column, -inf and inf for none; mean and standard deviation are
-    those of the public records it is fitted on, clipped. A column that is constant there is not divided.
-    Missing numbers become 0, the mean; a column of
-    which `missing` is true gets a second one, 1 where it is missing and 0 elsewhere.
+    those of the public records it is fitted on, clipped. Missing numbers become 0, the mean; a column of
+    which `missing` is true gets a second one, 1 where it is missing and 0 elsewhere; where it is None, if
+    one is missing among the public records: a student learns nothing else of it.
     """
 
-    def __init__(self, low: Sequence[float], high: Sequence[float], missing: Sequence[bool]) -> None:
+    def __init__(self, low: Sequence[float], high: Sequence[float], missing: Sequence[bool | None]) -> None:
         self.low = low
         self.high = high
         self.missing = missing
 
     def fit(self, X: Any, y: Any = None) -> DeclaredNumbers:
         """Compute the mean and the deviation of public records."""
+        from sklearn.preprocessing import StandardScaler
+
         values = self._clipped(X)
+        absent = np.isnan(values)
+        scaler = StandardScaler().fit(np.where(absent.all(axis=0), 0.0, values))
         self.n_features_in_ = values.shape[1]
-        self.mean_, self.scale_ = np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
-        for at, column in enumerate(values.T):
-            present = column[~np.isnan(column)]
-            if len(present):
-                self.mean_[at], self.scale_[at] = present.mean(), deviations(present) or 1.0
+        self.mean_, self.scale_ = scaler.mean_, scaler.scale_
+        pairs = zip(self.missing, absent.any(axis=0).tolist(), strict=True)
+        self.coded_ = [seen if coded is None else bool(coded) for coded, seen in pairs]
         return self
 
     def transform(self, X: Any) -> Any:
@@ -50,22 +56,63 @@ class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         scaled = (self._clipped(X) - self.mean_) / self.scale_
         absent = np.isnan(scaled)
         scaled[absent] = 0.0
-        return np.hstack([scaled, absent[:, np.asarray(self.missing, dtype=bool)].astype(np.float64)])
+        coded = np.asarray(getattr(self, "coded_", self.missing), dtype=bool)  # before, `missing` said it
+        return np.hstack([scaled, absent[:, coded].astype(np.float64)])
 
     def _clipped(self, X: Any) -> Any:
         return np.asarray(X, dtype=np.float64).clip(self.low, self.high)
 
 
+class Levels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A column of 0 and 1 for each level of each category; of an unseen one all are 0.
+
+    `levels` are those declared, None for the ones of public records; `kept` says where capitals count.
+    """
+
+    def __init__(
+        self, levels: Sequence[Sequence[str] | None], kept: Sequence[bool], missing: Sequence[bool]
+    ) -> None:
+        self.levels = levels
+        self.kept = kept
+        self.missing = missing
+
+    def fit(self, X: pd.DataFrame, y: Any = None) -> Levels:
+        """Find the levels that are not declared."""
+        self.categories_ = []
+        for (_, cells), levels, kept, missing in zip(
+            X.items(), self.levels, self.kept, self.missing, strict=True
+        ):
+            found = merged(cells, kept=kept) if levels is None else list(levels)
+            empty = missing or (levels is None and (cells == "").any())
+            self.categories_.append([*([""] if empty and "" not in found else []), *found])
+        return self
+
+    def transform(self, X: pd.DataFrame) -> Any:
+        """Compute the columns: a csr_matrix."""
+        import pandas as pd
+        import scipy.sparse as sp
+
+        parts = []
+        for (_, cells), names, kept in zip(X.items(), self.categories_, self.kept, strict=True):
+            at = {name: number for number, name in enumerate(names)}
+            find = levels_of([name for name in names if name], kept=kept)
+            codes, texts = pd.factorize(cells.astype(object))
+            numbers = np.array([at.get(find(str(text)), -1) for text in texts], dtype=np.int64)[codes]
+            rows = np.flatnonzero(numbers >= 0)
+            ones = np.ones(len(rows))
+            parts.append(sp.csr_matrix((ones, (rows, numbers[rows])), shape=(len(codes), len(names))))
+        return sp.hstack(parts, format="csr")
+
+
 @dataclass(frozen=True)
 class TableEncoder:
-    """Encoder of a table with a schema, not fitted yet; `words` are cells that stand for a missing value.
+    """Encoder of a table with a schema, not fitted yet.
 
     Categories are one column each, and all zeros is the code of one that is not listed. Numbers have mean 0
     and deviation 1 on the public records.
     """
 
     schema: Schema
-    words: Sequence[str] = ()
 
     def get_params(self) -> dict[str, Any]:
         """Parameters that the encoding depends on."""
@@ -77,30 +124,30 @@ class TableEncoder:
         Its attribute `profile_` is for new records: see `new_records.training_table`.
         """
         from sklearn.compose import ColumnTransformer
-        from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
         columns = self.schema.columns
-        numeric, categories = self.schema.of_kind("numeric"), self.schema.of_kind("category")
-        stated = [name for name in numeric if columns[name].low is not None or columns[name].missing]
-        listed = [name for name in categories if columns[name].values is not None]
-        unlisted = [name for name in categories if name not in listed]
-        low = [-math.inf if (v := columns[name].low) is None else v for name in stated]
-        high = [math.inf if (v := columns[name].high) is None else v for name in stated]
-        missing = [columns[name].missing for name in stated]
-        lists = [np.array(_values(columns[name]), dtype=object) for name in listed]
+        numbers, categories = self.schema.numbers, self.schema.of_kind("category")
+        low = [-math.inf if (v := columns[name].low) is None else v for name in numbers]
+        last = [_LAST if columns[name].kind == "date" else 0.0 for name in numbers]
+        high = [
+            math.inf if (v := columns[name].high) is None else v + d
+            for name, d in zip(numbers, last, strict=True)
+        ]
+        # a code is declared, or the public records decide
+        coded = [m if isinstance(m := columns[name].missing, bool) else None for name in numbers]
+        levels = [columns[name].levels for name in categories]
+        kept = [columns[name].case == "kept" for name in categories]
+        missing = [columns[name].missing is True for name in categories]
         parts: list[tuple[str, Any, list[str]]] = [
-            ("numbers", StandardScaler(), [name for name in numeric if name not in stated]),
-            ("declared", DeclaredNumbers(low, high, missing), stated),
-            ("categories", OneHotEncoder(handle_unknown="ignore"), unlisted),
-            ("listed", OneHotEncoder(categories=lists, handle_unknown="ignore"), listed),
+            ("declared", DeclaredNumbers(low, high, coded), numbers),
+            ("levels", Levels(levels, kept, missing), categories),
         ]
         used = [part for part in parts if part[2]]
         fitted = ColumnTransformer(used, sparse_threshold=1.0).fit(X)
-        ranges = ranges_of(X[numeric])
-        fitted.profile_ = {"target": self.schema.target, "missing": list(self.words), "columns": ranges}
+        fitted.profile_ = {
+            "target": self.schema.target,
+            "missing": list(self.schema.missing),
+            "columns": ranges_of(X[numbers]),
+            "schema": self.schema.plain(),
+        }
         return fitted
-
-
-def _values(column: ColumnSchema) -> list[str]:
-    values = list(column.values or [])
-    return [*values, ""] if column.missing and "" not in values else values

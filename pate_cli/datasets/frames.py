@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pate_cli.datasets.column import is_missing
+from pate_cli.datasets.describing import describe
 from pate_cli.datasets.encoding import TableEncoder
-from pate_cli.datasets.inference import infer
 from pate_cli.datasets.labels import Labels
-from pate_cli.datasets.names import alike
+from pate_cli.datasets.names import alike, normal
 from pate_cli.datasets.new_records import training_table
-from pate_cli.datasets.reading import RecordTable, columns_of, has_value
+from pate_cli.datasets.reading import RecordTable, columns_of
 from pate_cli.datasets.schema import read_schema
 from pate_cli.errors import DataError
 from pate_cli.features.generated import Generated
@@ -33,25 +33,19 @@ def has_texts(X: Any) -> bool:
 
 
 def encoder_of(public: Any, declared: str | Path | None = None) -> TableEncoder:
-    """Unfitted encoder, by a declared schema or one proposed from public records.
-
-    In the latter a missing number has a code.
-    """
+    """Unfitted encoder, by a declared schema or one that public records decide."""
     if declared is not None:
         return TableEncoder(read_schema(declared))
-    schema = infer(_table(public, "X_public"), target=None, words=(), source="inferred from X_public")
-    if not (schema.of_kind("numeric") or schema.of_kind("category")):
+    found = describe(_table(public, "X_public"), public=True, source="inferred from X_public")
+    schema = found.schema
+    if not (schema.numbers or schema.of_kind("category")):
         raise DataError(f"X_public: no column is used; {schema.brief()}")
-    columns = {
-        name: replace(column, missing=True) if column.kind == "numeric" else column
-        for name, column in schema.columns.items()
-    }
-    return TableEncoder(replace(schema, columns=columns))
+    return TableEncoder(schema)
 
 
 def records(frame: pd.DataFrame, encoder: TableEncoder, name: str) -> pd.DataFrame:
     """Bring a DataFrame under an encoder's schema; `name` is for messages."""
-    return encoder.schema.apply(_table(frame, name), ())
+    return encoder.schema.read(_table(frame, name))[0]
 
 
 def public_part(public: Any, X: pd.DataFrame, encoder: TableEncoder) -> Part:
@@ -78,7 +72,7 @@ def persons(groups: Any) -> IntArray:
     """Number of the person of each record; refuses one without a name, and one person under two names."""
     distinct, numbers = np.unique(np.asarray(groups), return_inverse=True)
     names = [str(value) for value in distinct.tolist()]
-    if absent := [code for code, name in enumerate(names) if not has_value(name, (), numeric=True)]:
+    if absent := [code for code, name in enumerate(names) if is_missing(normal(name))]:
         row = int(np.argmax(numbers == absent[0]))
         raise DataError(f"groups, row {row}: {names[absent[0]]!r}; accepted: a name for each record")
     codes = Labels(names, numbers).distinct("the name", "groups, row {}".format).codes
@@ -94,6 +88,5 @@ def _table(frame: pd.DataFrame, name: str) -> RecordTable:
 
     if not hasattr(frame, "iloc"):
         raise DataError(f"{name}: got {type(frame).__name__}; accepted: a DataFrame, as X of fit was")
-    dates = frozenset(str(column) for column, dtype in frame.dtypes.items() if dtype.kind in "mM")
     cells = pd.DataFrame(columns_of(frame), index=pd.RangeIndex(len(frame)))
-    return RecordTable(cells, Path(name), "", "row", dates)
+    return RecordTable(cells, Path(name), "", "row")

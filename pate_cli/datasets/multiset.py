@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pate_cli.datasets.column import MISSING
 from pate_cli.datasets.labels import identity
-from pate_cli.datasets.reading import MISSING
 from pate_cli.types import Dataset
 
 __all__ = ["record_digests"]

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pate_cli.checks import listed
+from pate_cli.datasets.column import Column, Reading
 from pate_cli.datasets.reading import RecordTable
-from pate_cli.datasets.schema import ColumnSchema, Schema
+from pate_cli.datasets.schema import Schema, schema_of
 from pate_cli.errors import DataError
 
 if TYPE_CHECKING:
@@ -25,10 +26,9 @@ __all__ = ["TrainingTable", "ranges_of", "training_table"]
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Schema, words for a missing value, and ranges (see `ranges_of`) of a student's training. PUBLIC."""
+    """Schema, and ranges (see `ranges_of`), of a student's training. PUBLIC."""
 
     schema: Schema
-    words: tuple[str, ...]
     ranges: Mapping[str, Mapping[str, float]]
 
     def read(self, table: RecordTable) -> tuple[pd.DataFrame, list[str]]:
@@ -38,19 +38,21 @@ class TrainingTable:
         range and unseen categories. DataError names a column that is not there or is of another type,
         or the first cell that a column does not take.
         """
-        frame = self.schema.apply(table, self.words, new=True)
+        frame, readings = self.schema.read(table, new=True)
         for name in self.schema.of_kind("category"):
             frame[name] = frame[name].astype(object)
-        return frame, list(self._remarks(table, frame))
+        return frame, list(self._remarks(table, frame, readings))
 
-    def _remarks(self, table: RecordTable, frame: pd.DataFrame) -> Iterator[str]:
+    def _remarks(
+        self, table: RecordTable, frame: pd.DataFrame, readings: Mapping[str, Reading]
+    ) -> Iterator[str]:
         by_kind: dict[str, list[str]] = {"missing": [], "numbers out of range": [], "unseen categories": []}
         for name in map(str, frame):
-            for kind, where, addition in self._differences(table, name, frame[name]):
+            for kind, where, addition in self._differences(table, name, frame[name], readings[name]):
                 if where.any():
                     row = int(np.argmax(where))
                     cell = frame[name].iloc[row]
-                    shown = repr(cell) if isinstance(cell, str) else f"{cell:g}"
+                    shown = repr(cell) if isinstance(cell, str) else self.schema.columns[name].shown(cell)
                     first = "first" if kind == "missing" else f"first {shown}"
                     place = f"({first}, {table.word} {frame.index[row]})"
                     by_kind[kind].append(f"{name!r} {int(where.sum())} of {len(frame)}{addition} {place}")
@@ -58,25 +60,23 @@ class TrainingTable:
             f"{table.path}: {kind}: {listed(columns)}" for kind, columns in by_kind.items() if columns
         )
 
-    def _differences(self, table: RecordTable, name: str, cells: pd.Series) -> Iterator[tuple[str, Any, str]]:
+    def _differences(
+        self, table: RecordTable, name: str, cells: pd.Series, reading: Reading
+    ) -> Iterator[tuple[str, Any, str]]:
         """Cells of a column unlike the training's: kind, mask, and an addition to the count."""
         column, span = self.schema.columns[name], self.ranges.get(name, {})
         if column.kind == "category":
             missing = (cells == "").to_numpy()
             yield "missing", missing, ""
-            yield "unseen categories", ~cells.isin(column.values or []).to_numpy() & ~missing, ""
+            yield "unseen categories", ~cells.isin(column.levels or []).to_numpy() & ~missing, ""
             return
-        texts = table.numbers(name, self.words)[1]
-        shown = (
-            ""
-            if texts.first is None
-            else f", {texts.n_others} of them text as {table.cell(name, texts.first)!r}"
-        )
+        odd = np.flatnonzero(reading.odd)
+        shown = f", {len(odd)} of them text as {table.cell(name, int(odd[0]))!r}" if len(odd) else ""
         yield "missing", cells.isna().to_numpy(), shown
         low, high = (column.low, column.high) if column.low is not None else map(span.get, ("low", "high"))
         if low is not None and high is not None:
-            beyond = ((cells < low) | (cells > high)).to_numpy()
-            yield "numbers out of range", beyond, f" outside {low:g} to {high:g}"
+            beyond = ((cells < low) | (cells > high + (column.kind == "date"))).to_numpy()
+            yield "numbers out of range", beyond, f" outside {column.shown(low)} to {column.shown(high)}"
 
 
 def training_table(encoder: Any, name: str) -> TrainingTable:
@@ -94,23 +94,33 @@ def training_table(encoder: Any, name: str) -> TrainingTable:
             if "low" in span
         }
         order = [str(column) for column in encoder.feature_names_in_ if str(column) in columns_by_name]
-        schema = Schema({c: columns_by_name[c] for c in order}, "saved with the model", profile.get("target"))
-        words = tuple(profile.get("missing", ()))
+        columns = {name: columns_by_name[name] for name in order}
+        source, words = "saved with the model", [str(word) for word in profile.get("missing", ())]
+        schema = Schema(columns, source, profile.get("target"), missing=words)
+        if "schema" in profile:  # with the levels of public points
+            written = schema_of(profile["schema"], source)
+            columns = {
+                name: replace(written.columns[name], levels=one.levels)
+                if one.kind == "category"
+                else written.columns[name]
+                for name, one in columns.items()
+            }
+            schema = replace(written, columns=columns)
     except Exception as error:
         raise DataError(f"{name}: its encoder is not one that pate writes ({error})") from error
-    return TrainingTable(schema, words, ranges)
+    return TrainingTable(schema, ranges)
 
 
-def _column(kind: str, part: Any, at: int) -> ColumnSchema:
+def _column(kind: str, part: Any, at: int) -> Column:
     """Column number `at` of a part of the encoder."""
-    if kind == "numbers":
-        return ColumnSchema()
+    if kind == "numbers":  # of an earlier version, without a code for missing ones
+        return Column(missing=False)
     if kind == "declared":
-        low, high, missing = float(part.low[at]), float(part.high[at]), bool(part.missing[at])
+        low, high, missing = float(part.low[at]), float(part.high[at]), part.missing[at]
         bounded = math.isfinite(low) and math.isfinite(high)
-        return ColumnSchema(low=low, high=high, missing=missing) if bounded else ColumnSchema(missing=missing)
-    values = [str(value) for value in part.categories_[at]]
-    return ColumnSchema("category", values=values, missing="" in values)
+        return Column(low=low, high=high, missing=missing) if bounded else Column(missing=missing)
+    levels = [str(value) for value in part.categories_[at]]
+    return Column("category", levels=[level for level in levels if level], missing="" in levels)
 
 
 def ranges_of(X: pd.DataFrame) -> dict[str, dict[str, float]]:

@@ -28,7 +28,7 @@ def load(name: str, options: Options) -> Dataset:
 
 
 def read_parquet(path: Path, text: Collection[str] = ()) -> RecordTable:
-    """Read a file; texts, true and false are categories, dates stay dates. See `RecordTable`.
+    """Read a file; texts, true, false and dates are texts. See `RecordTable`.
 
     Whole numbers of the columns `text` stay as they are written: a name of many digits is no float.
     """
@@ -56,7 +56,7 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> RecordTable:
     if not table.num_rows:
         raise DataError(f"{path}: no records in it")
     columns: dict[str, Any] = {}
-    dates, unread = set(), {}
+    unread = {}
     for name in names:
         cells = table.column(name)
         if types.is_dictionary(cells.type):
@@ -73,11 +73,10 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> RecordTable:
         if types.is_decimal(cells.type):
             columns[name] = columns[name].astype(np.float64)
         elif types.is_temporal(kind):
-            dates.add(name)
             columns[name] = columns[name].astype(str).where(columns[name].notna(), "")
     columns = columns_of(pd.DataFrame(columns, copy=False))
     frame = pd.DataFrame(columns, index=pd.RangeIndex(1, table.num_rows + 1), copy=False)
-    return RecordTable(frame, path, checksum, "row", frozenset(dates), unread, row_names)
+    return RecordTable(frame, path, checksum, "row", unread, row_names)
 
 
 read = read_parquet

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.datasets.labels import Labels, number_in, texts_of
+from pate_cli.datasets.column import distinct_texts, is_missing
+from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.unpacking import unpacked
 from pate_cli.errors import DataError
@@ -20,20 +21,7 @@ from pate_cli.terminal import open_file
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "MISSING",
-    "Counts",
-    "RecordTable",
-    "as_text",
-    "as_utf8",
-    "columns_of",
-    "has_value",
-    "joint_digest",
-]
-__all__ += ["marked", "numbers", "read_bytes", "texts"]
-
-MISSING = ("", "na", "n/a", "nan", "null", "?")
-"""Cells that hold no number, in small letters."""
+__all__ = ["RecordTable", "as_text", "as_utf8", "columns_of", "joint_digest", "marked", "read_bytes"]
 
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _MARKS = {
@@ -96,10 +84,17 @@ class RecordTable:
     path: Path
     checksum: str  # SHA-256 (hex) of the file's bytes
     word: str = "line"  # unit of the index: "line" or "row"
-    dates: frozenset[str] = frozenset()  # columns of dates by the file's own types
     unread: Mapping[str, str] = field(default_factory=dict)  # types of columns without cells, as lists
     row_names: frozenset[str] = frozenset()  # columns that were the index of a pandas table
     decimal: str = "."  # decimal separator of numbers in texts
+    written: Mapping[str, Any] = field(default_factory=dict)  # encoding, delimiter, quote, header of a text
+    remarks: tuple[str, ...] = ()  # what was done to the file
+    asked: tuple[tuple[str, str], ...] = ()  # keys of its format that its owner must decide, and why
+    refused: tuple[tuple[int, str], ...] = ()  # lines that do not fit, and why
+    units: Mapping[str, str] = field(default_factory=dict)  # by column, of a line of units
+    marks: Any = None  # a number for each record, made of its content alone
+    header_line: int = 1
+    skipped: Mapping[str, int] = field(default_factory=dict)  # lines that are no records, by kind
 
     @property
     def columns(self) -> list[str]:
@@ -115,76 +110,25 @@ class RecordTable:
         value = self.frame[name].iloc[row]
         return "" if value != value else str(value)
 
-    def numbers(self, name: str, words: Collection[str]) -> tuple[Any, Counts]:
-        """Read a column as numbers, see the function `numbers`."""
-        return numbers(self.frame[name], words, self.decimal)
+    def labels(
+        self, name: str, words: Collection[str], key: str, *, missing: bool = False, one: bool = False
+    ) -> Labels:
+        """Texts of the column that the option `key` names; a record may have none, -1, where `missing`.
 
-    def texts(self, name: str, words: Collection[str] = ()) -> tuple[Any, Any, Any]:
-        """Distinct texts of a column; whether each holds a value; and the text of each cell."""
-        cells = texts(self.frame[name])
-        names = np.array(list(map(str, cells.categories)), dtype=object)
-        has_text = [has_value(t, words, numeric=True) and not _INFINITE.fullmatch(t.strip()) for t in names]
-        return names, np.array(has_text, dtype=bool), cells.codes
-
-    def labels(self, name: str, words: Collection[str], key: str, *, missing: bool = False) -> Labels:
-        """Texts of the column that the option `key` names; a record may have none, -1, where `missing`."""
-        names, has_text, codes = self.texts(name, words)
-        labels = Labels(names[has_text].tolist(), np.where(has_text, np.cumsum(has_text) - 1, -1)[codes])
+        Two that read alike are refused, or `one`.
+        """
+        texts, codes = distinct_texts(self.frame[name])
+        plain = [normal(text) if one else text for text in texts]
+        held = [not is_missing(normal(text), words) and not _INFINITE.fullmatch(text) for text in plain]
+        names = list(dict.fromkeys(text for text, has in zip(plain, held, strict=True) if has))
+        at = {text: number for number, text in enumerate(names)}
+        numbers = [at[text] if has else -1 for text, has in zip(plain, held, strict=True)]
+        labels = Labels(names, np.array(numbers, dtype=np.int64)[codes])
         if not missing and (labels.codes < 0).any():
             row = int(np.argmin(labels.codes))
             accepted = "accepted: a text or a number in each record"
             raise DataError(f"{self.place(row)}: {key} {name!r} has {self.cell(name, row)!r}; {accepted}")
         return labels.distinct(f"{key} {name!r}", self.place, self.decimal)
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Numbers of cells that are numbers, missing, and other texts; and the row of the first other text."""
-
-    n_numbers: int
-    n_missing: int
-    n_others: int = 0
-    first: int | None = None
-
-
-def numbers(cells: pd.Series, words: Collection[str], decimal: str = ".") -> tuple[Any, Counts]:
-    """Read a column of a `Table` as float64, NaN where there is no number, each cell by itself.
-
-    No cell depends on the others. `words` stand for a missing value, beside `MISSING`.
-    """
-    import pandas as pd
-
-    sentinels = [number for word in words if (number := number_in(_pointed(word, decimal))) is not None]
-    if not hasattr(cells, "cat"):
-        values = cells.to_numpy(dtype=np.float64)
-        if sentinels:
-            values = np.where(np.isin(values, sentinels), np.nan, values)
-        n_missing = int(np.count_nonzero(np.isnan(values)))
-        return values, Counts(len(values) - n_missing, n_missing)
-    # each text is looked at once, however often it occurs
-    names = pd.Series(cells.cat.categories, dtype=object).map(str)
-    missing = np.array([not has_value(text, words, numeric=True) for text in names], dtype=bool)
-    plain = names.str.strip().mask(missing, "").map(lambda text: _pointed(text, decimal))
-    each = np.array([number_in(text) for text in plain], dtype=np.float64)  # None is NaN
-    missing |= np.isin(each, sentinels)
-    each[missing] = np.nan
-    at = cells.cat.codes.to_numpy()
-    others = (np.isnan(each) & ~missing)[at]
-    first = int(np.argmax(others)) if others.any() else None
-    n_missing, n_others = int(np.count_nonzero(missing[at])), int(np.count_nonzero(others))
-    return each[at], Counts(len(at) - n_missing - n_others, n_missing, n_others, first)
-
-
-def texts(cells: pd.Series) -> Any:
-    """Convert a column of a `Table` to a category of texts: 7, not 7.0, where it was read as numbers."""
-    import pandas as pd
-
-    if hasattr(cells, "cat"):
-        return cells.array
-    values = cells.to_numpy(dtype=np.float64)
-    objects = np.full(len(values), "", dtype=object)
-    objects[~np.isnan(values)] = texts_of(values[~np.isnan(values)])
-    return as_text(pd.Series(objects))
 
 
 def columns_of(frame: pd.DataFrame) -> dict[str, Any]:
@@ -198,22 +142,15 @@ def columns_of(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def as_text(column: pd.Series) -> Any:
-    """Convert a column to a category of texts in sorted order, the empty text where there is nothing."""
+    """Convert a column to a category of texts, the empty text where there is nothing."""
     import pandas as pd
 
     codes, distinct = pd.factorize(column)  # -1 where there is nothing
-    names = np.array([*map(str, distinct), ""], dtype=object)
-    names, where = np.unique(names if (codes < 0).any() else names[:-1], return_inverse=True)
-    return pd.Categorical.from_codes(where[codes], pd.Index(names, dtype=object))
-
-
-def has_value(text: str, words: Collection[str], *, numeric: bool = False) -> bool:
-    """Whether a cell holds a value: it is neither empty nor a word for missing."""
-    plain = str(text).strip()
-    seen = normal(plain)
-    return bool(seen) and plain not in words and not (numeric and seen.lower() in MISSING)
-
-
-def _pointed(text: str, decimal: str) -> str:
-    """A number with a decimal point; a point that separates thousands makes it no number."""
-    return text if decimal == "." else text.replace(".", "?").replace(decimal, ".")
+    names = list(map(str, distinct))
+    if (codes < 0).any() and "" not in names:
+        names.append("")
+    codes = np.where(codes < 0, names.index("") if "" in names else -1, codes)
+    if len(set(names)) < len(names):  # 1 and "1" in a DataFrame
+        names, at = (part.tolist() for part in np.unique(np.array(names, dtype=object), return_inverse=True))
+        codes = np.array(at)[codes]
+    return pd.Categorical.from_codes(codes, pd.Index(names, dtype=object))

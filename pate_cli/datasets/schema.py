@@ -1,103 +1,96 @@
-"""Schema of a table: its columns of numbers with their bounds, of categories, and those not used.
+"""Schema of a table: how its file is written, and what its columns hold.
 
-It is public: declared in a YAML file, or proposed from public records.
+It is public: declared in a YAML file, or decided by public records. A schema of a private file holds nothing
+that one record decides: form and kinds alone.
 """
 
 from __future__ import annotations
 
-import math
+import json
 import re
 import shlex
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from pate_cli.checks import Flag, Listed, OneOf, Or, Real, known, listed, option, read_options, take
-from pate_cli.datasets.labels import identity, number_in
-from pate_cli.datasets.reading import Counts, RecordTable, has_value, read_bytes, texts
+from pate_cli.checks import Listed, OneOf, Or, known, listed, read_options, take
+from pate_cli.datasets.column import Column, Reading
+from pate_cli.datasets.dates import as_date
+from pate_cli.datasets.labels import number_in
+from pate_cli.datasets.reading import RecordTable, read_bytes
 from pate_cli.datasets.three_files import Cell
 from pate_cli.errors import ConfigError, DataError, InputError
-from pate_cli.types import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PLAIN_NUMBERS", "ColumnSchema", "Schema", "as_yaml", "has_decimal_comma"]
-__all__ += ["not_a_number", "read_schema", "typed"]
+__all__ = ["ASK", "FORM", "Schema", "as_yaml", "certified", "changed", "read_schema", "schema_of", "typed"]
 
-PLAIN_NUMBERS = "plain numbers, without units and without separators of thousands"
-_NO_CODE = "the model has no code for a missing number in it"
-_NO_SCALE = ("scale", None)
-_FEW = 10
-"""Texts from which on a column without a number is refused as another one, of new records."""
+ASK = "# ASK"
+"""What stands behind a line of a schema that its owner must decide on."""
+
+FORM = ("encoding", "delimiter", "quote", "decimal", "header")
+_KEYS = (
+    "version",
+    "data",
+    "rows",
+    "format",
+    "target",
+    "target_missing",
+    "classes",
+    "unit",
+    "missing",
+    "columns",
+)
+_OLD = {"numeric": "number"}
+_ALWAYS = {"number": ("low", "high"), "date": ("low", "high"), "category": ("levels",), "ignored": ("why",)}
 _PLAIN = re.compile(r"[A-Za-z_][\w-]*")
-_KEYS = {
-    "numeric": ("low", "high", "missing", "scale"),
-    "category": ("values", "missing"),
-    "ignored": ("why",),
-}
-
-
-@dataclass(frozen=True)
-class ColumnSchema:
-    """Kind of one column, with its bounds or categories.
-
-    Numbers beyond `low` and `high` are clipped; a cell that is none of `values` has the code of an unseen
-    category. Where these are None, public records decide. `missing` values may have a code of their own.
-    `scale` is the one on which generated points are spread over the bounds (`generated.Generated`).
-    """
-
-    kind: str = option("numeric", OneOf(tuple(_KEYS)))
-    low: float | None = option(None, Or("null", Real(-math.inf)))
-    high: float | None = option(None, Or("null", Real(-math.inf)))
-    values: list[str] | None = option(None, Or("null", Listed(Cell(empty=True))))
-    missing: bool = option(False, Flag())
-    why: str | None = option(None, Or("null", Cell("a few words")))
-    scale: str | None = option(None, Or("null", OneOf(("linear", "asinh"))))
-
-    @property
-    def about(self) -> str:
-        """Bounds, categories or reason, for people."""
-        if self.kind == "numeric":
-            return "any number" if self.low is None else f"{self.low:g} to {self.high:g}"
-        if self.kind == "category":
-            return "any text" if self.values is None else listed(self.values, 8)
-        return self.why or ""
-
-    def plain(self) -> dict[str, Any]:
-        """Its entry in a YAML file."""
-        fields = {key: getattr(self, key) for key in _KEYS[self.kind]}
-        return {"kind": self.kind} | {
-            key: value for key, value in fields.items() if (key, value) != _NO_SCALE
-        }
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Columns of a table, and the source of this schema, for people. PUBLIC."""
+    """Columns of a table, its format, and the source of this schema, for people. PUBLIC."""
 
-    columns: Mapping[str, ColumnSchema]
+    columns: Mapping[str, Column]
     source: str
     target: str | None = None
     classes: list[str] | None = None
+    unit: str | None = None
+    missing: list[str] = field(default_factory=list)  # words in all columns, beside the built-in ones
+    form: Mapping[str, Any] = field(default_factory=dict)
+    data: str | None = None  # path of the private file, from that of the schema
+    rows: str = "private"  # or "public": whose records decided
+    target_missing: str | None = None  # "dropped": records without a label are left out
 
-    def of_kind(self, kind: str) -> list[str]:
-        """Names of the columns of a kind, in order."""
-        return [name for name, column in self.columns.items() if column.kind == kind]
+    def of_kind(self, *kinds: str) -> list[str]:
+        """Names of the columns of some kinds, in order."""
+        return [name for name, column in self.columns.items() if column.kind in kinds]
+
+    @property
+    def numbers(self) -> list[str]:
+        """Names of the columns of numbers and dates."""
+        return self.of_kind("number", "date")
+
+    @property
+    def texts(self) -> set[str]:
+        """Columns whose cells are needed as they are written."""
+        plain = {
+            n for n, c in self.columns.items() if c.kind == "number" and c.is_plain and c.decimal is None
+        }
+        return {*self.columns} - plain - {*self.of_kind("ignored")}
 
     def plain(self) -> dict[str, Any]:
         """Content of its YAML file."""
-        columns = {name: column.plain() for name, column in self.columns.items()}
-        return {"target": self.target, "classes": self.classes, "columns": columns}
+        head = {key: getattr(self, key) for key in _KEYS if key not in ("version", "format", "columns")}
+        head = {"version": 2, **head, "format": dict(self.form)}
+        kept = {key: value for key, value in head.items() if value or key in ("target", "classes")}
+        return kept | {"columns": {name: entry_of(column) for name, column in self.columns.items()}}
 
-    def apply(self, table: RecordTable, words: Collection[str], *, new: bool = False) -> pd.DataFrame:
+    def read(self, table: RecordTable, *, new: bool = False) -> tuple[pd.DataFrame, dict[str, Reading]]:
         """Bring the columns that are used into their types: float64 (NaN where missing), or texts.
 
-        `words` are cells that stand for a missing value, beside `MISSING` in columns of numbers. Records are
-        `new` to a trained model, or those of a run; messages say what a user of `pate predict` may do.
+        Records are `new` to a trained model, or those of a run. DataError lists the cells that do not fit.
         """
         import pandas as pd
 
@@ -105,19 +98,48 @@ class Schema:
         if absent := [name for name in used if name not in table.frame.columns]:
             whose = "the model was trained on" if new else f"the schema has ({self.source})"
             raise DataError(f"{table.path}: no column {', '.join(map(repr, absent))}, which {whose}")
-        cells = {
-            name: _category(texts(table.frame[name]), column, words)
-            if column.kind == "category"
-            else _numbers(table, name, column, words, new)
-            for name, column in used.items()
-        }
-        return pd.DataFrame(cells, index=table.frame.index)
+        readings = {name: c.read(table.frame[name], self.missing, table.decimal) for name, c in used.items()}
+        self._refuse(table, readings, new)
+        return pd.DataFrame({n: r.values for n, r in readings.items()}, index=table.frame.index), readings
+
+    def _refuse(self, table: RecordTable, readings: Mapping[str, Reading], new: bool) -> None:
+        """Refuse cells that are no numbers, all at once; they are missing where that is declared."""
+        odd = [
+            (int(row), name)
+            for name, reading in readings.items()
+            if reading.odd is not None and self.columns[name].missing is not True and reading.odd.any()
+            for row in reading.odd.nonzero()[0]
+        ]
+        odd += [
+            (int(row), name)
+            for name, reading in readings.items()
+            if self.columns[name].missing is False
+            for row in (reading.values != reading.values).nonzero()[0]
+        ]
+        if not odd:
+            return
+        odd = sorted(set(odd))
+        row, name = odd[0]
+        column, cell = self.columns[name], table.cell(name, row)
+        others = [f"{table.word} {table.frame.index[r]} {n!r}: {table.cell(n, r)!r}" for r, n in odd[1:20]]
+        more = f"; also {'; '.join(others)}" if others else ""
+        more += f"; and {len(odd) - 20} more" if len(odd) > 20 else ""
+        accepted = "a number" if column.kind == "number" else f"a date ({column.format or 'y-m-d'})"
+        if new:
+            of = sum(other == name for _, other in odd)
+            accepted += f" ({of} of {len(table.frame)} cells are none)" if of > 1 else ""
+            accepted += "; --decimal , where a comma stands before decimals" if "," in cell else ""
+        else:
+            accepted += f", or {typed('missing', cell)} (such cells are missing), {typed('numeric', name)}"
+            accepted += f" (all such), {typed('categories', name)} or {typed('drop', name)}"
+        raise DataError(f"{table.place(row)}: column {name!r} has {cell!r}; accepted: {accepted}{more}")
 
     def brief(self) -> str:
         """All columns in one line, for people."""
         parts = []
         for kind, singular, several in (
-            ("numeric", "number", "numbers"),
+            ("number", "number", "numbers"),
+            ("date", "date", "dates"),
             ("category", "category", "categories"),
         ):
             if names := self.of_kind(kind):
@@ -132,13 +154,34 @@ class Schema:
         if column.kind == "ignored":
             name = name or "''"
             return f"{name}: {column.why}" if column.why else name
-        bounds = "" if column.low is None else f" {column.low:g} to {column.high:g}"
-        values = "" if column.values is None else f" {len(column.values)}"
-        return name + bounds + values + (" or missing" if column.missing else "")
+        bounds = "" if column.low is None else f" {column.about}"
+        values = "" if column.levels is None else f" {len(column.levels)}"
+        return name + bounds + values
+
+
+def entry_of(column: Column) -> dict[str, Any]:
+    """Entry of a column in a YAML file."""
+    entry: dict[str, Any] = {"kind": column.kind}
+    for one in fields(Column):
+        key, value = one.name, getattr(column, one.name)
+        if key == "kind" or (value is None and key not in _ALWAYS[column.kind]):
+            continue
+        if key in ("low", "high") and column.kind == "date" and value is not None:
+            value = as_date(value)
+        if key == "answers":
+            key, value = "missing", {"not": value}
+        entry["from" if key == "source" else key] = value
+    return entry
+
+
+def certified(column: Column) -> dict[str, Any]:
+    """Entry of a column in a certificate, with the origin of its bounds or levels."""
+    open_ = column.levels is None if column.kind == "category" else column.low is None
+    return {**entry_of(column), "from": "public share" if open_ else column.source or "declared"}
 
 
 def read_schema(path: str | Path) -> Schema:
-    """Read a YAML file that declares a schema; an error names the file and the key."""
+    """Read a YAML file that declares a schema, of version 1 or 2; an error names the file and the key."""
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
@@ -150,8 +193,13 @@ def read_schema(path: str | Path) -> Schema:
         "tag:yaml.org,2002:null", re.compile("(~|null|Null|NULL|)$"), ["~", *"nN", ""]
     )
     where = Path(path).expanduser()
+    raw = read_bytes(where)[0]
+    for number, line in enumerate(raw.decode("utf-8", "replace").splitlines(), start=1):
+        if ASK in line and (question := line.partition(ASK)[2].strip()):
+            accepted = f"the line as you decide, without {ASK} ...; or --set of pate data describe"
+            raise DataError(f"{where}, line {number}: to decide: {question}; accepted: {accepted}")
     try:
-        content = yaml.load(read_bytes(where)[0], Loader)
+        content = yaml.load(raw, Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         at = f", line {mark.line + 1}" if mark else ""
@@ -159,118 +207,98 @@ def read_schema(path: str | Path) -> Schema:
     if not isinstance(content, dict) or not isinstance(content.get("columns"), dict):
         raise DataError(f"{where}: not a schema; accepted: columns, as `pate data describe` writes them")
     try:
-        known("", content, ("columns", "target", "classes"))
-        columns = {str(name): _read_column(str(name), keys) for name, keys in content["columns"].items()}
-        classes = take("classes", content.get("classes"), Or("null", Listed(Cell("a label"), 2)))
+        return schema_of(content, f"declared in {where.name}")
     except InputError as error:
         raise DataError(f"{where}: {error}") from None
-    target = content.get("target")
-    return Schema(columns, f"declared in {where.name}", None if target is None else str(target), classes)
 
 
-def as_yaml(schema: Schema) -> str:
-    """Text of a file that `read_schema` reads."""
+def schema_of(content: Mapping[str, Any], source: str) -> Schema:
+    """Schema of the content of its file, whose scalars may be texts."""
+    known("", content, _KEYS)
+    columns = {str(name): _read_column(str(name), keys) for name, keys in content["columns"].items()}
+    if (
+        take("version", str(content.get("version", 1)), OneOf(("1", "2"))) == "1"
+    ):  # a missing number was refused
+        columns = {n: replace(c, missing=bool(c.missing)) if c.is_number else c for n, c in columns.items()}
+    form = content.get("format") or {}
+    known("format", form, (*FORM, "titles", "footer", "comments", "thousands"))
+    if "header" in form:
+        form = {**form, "header": {"true": True, "false": False}.get(form["header"], form["header"])}
+
+    def text(key: str) -> str | None:
+        return None if content.get(key) is None else str(content[key])
+
+    return Schema(
+        columns,
+        source,
+        text("target"),
+        take("classes", content.get("classes"), Or("null", Listed(Cell("a label"), 2))),
+        text("unit"),
+        take("missing", content.get("missing") or [], Listed(Cell(empty=True), 0)),
+        form,
+        text("data"),
+        take("rows", content.get("rows", "private"), OneOf(("private", "public"))),
+        take("target_missing", content.get("target_missing"), Or("null", OneOf(("dropped",)))),
+    )
+
+
+def as_yaml(schema: Schema, asked: Mapping[str, str] | None = None) -> str:
+    """Text of a file that `read_schema` reads; `asked` are questions by column."""
     import yaml
 
-    head = (
-        "# Which columns a run uses, and what they hold. Read it, edit it, give it back (dataset.schema=)\n"
-        "# numeric: clipped to low and high; category: any other text has the code of an unseen one;\n"
-        "# missing: whether a missing value has a code; ignored: not used. All that stands here is public.\n"
-    )
-    return head + str(yaml.safe_dump(schema.plain(), sort_keys=False, allow_unicode=True, width=100))
+    def one(value: Any) -> str:
+        text = yaml.safe_dump(
+            value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=2**30
+        )
+        return str(text).removesuffix("...\n").strip()
+
+    asked = dict(asked or {})
+    lines = [
+        "# How a file is written, and what its columns hold: edit it; dataset=THIS_FILE. It is public.",
+        "# Numbers and dates are clipped to low and high; other texts are unseen levels; where null, public",
+        "# records decide. missing: further words for a missing value; from: whence bounds or levels are.",
+    ]
+    content = schema.plain()
+    columns = content.pop("columns")
+    for key, value in content.items():
+        lines.append(f"{key}: {one(value)}" + (f"  {ASK} {asked.pop(key)}" if key in asked else ""))
+    lines.append("columns:")
+    for name, entry in columns.items():
+        question = asked.get(name)
+        key = name if _PLAIN.fullmatch(name) and one(name) == name else json.dumps(name, ensure_ascii=False)
+        lines.append(f"  {key}: {one(entry)}" + (f"  {ASK} {question}" if question else ""))
+    return "\n".join(lines) + "\n"
 
 
-def _read_column(name: str, given: object) -> ColumnSchema:
+def _read_column(name: str, given: object) -> Column:
     key = f"columns.{name}"
     if not isinstance(given, dict):
-        raise ConfigError(key, given, "a mapping with kind: numeric, category or ignored")
-    values = {str(key): _plain_value(str(key), value) for key, value in given.items()}
-    column = read_options(ColumnSchema, values, f"{key}.")
-    low, high = column.low, column.high
+        raise ConfigError(key, given, "a mapping with kind: number, date, category or ignored")
+    return changed(Column(), {str(k): v for k, v in given.items()}, key)
+
+
+def changed(column: Column, given: Mapping[str, Any], key: str) -> Column:
+    """A column with other keys, as a YAML file or `--set` has them: scalars may be texts."""
+    values = {one.name: getattr(column, one.name) for one in fields(Column)}
+    for name, value in given.items():
+        name = {"values": "levels", "from": "source"}.get(name, name)
+        if name == "kind":
+            value = _OLD.get(value, value)
+        elif name in ("low", "high") and isinstance(value, str):
+            value = value if (number := number_in(value)) is None else number
+        elif name == "missing" and isinstance(value, dict):
+            known(f"{key}.missing", value, ("not",))
+            name, value = "answers", value["not"]
+        elif name == "missing":
+            value = {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+        values[name] = value
+    read = read_options(Column, values, f"{key}.")
+    low, high = read.low, read.high
     if (low is None) != (high is None) or (low is not None and high is not None and low >= high):
         raise ConfigError(f"{key}.low, high", [low, high], "two numbers, the lower one first, or null twice")
-    if column.values is not None and len(set(column.values)) < len(column.values):
-        raise ConfigError(f"{key}.values", column.values, "categories that are all different")
-    return column
-
-
-def _plain_value(key: str, value: Any) -> Any:
-    """Bounds as numbers, true and false; anything else as it stands."""
-    if isinstance(value, str) and key in ("low", "high"):
-        return value if (number := number_in(value)) is None else number
-    return {"true": True, "false": False}.get(value, value) if key == "missing" else value
-
-
-def _numbers(
-    table: RecordTable, name: str, column: ColumnSchema, words: Collection[str], new: bool
-) -> FloatArray:
-    """Cells of a column of numbers; refuses the first text, missing number or infinity that does not fit.
-
-    Where missing numbers have a code, a text among numbers is one of them; of few new records all may be.
-    """
-    values, counts = table.numbers(name, words)
-    among = counts.n_numbers > 0 or (new and counts.n_others < _FEW)
-    if counts.first is not None and not (column.missing and among):
-        message = _another_column if new else not_a_number
-        raise DataError(message(table, name, counts))
-    bad = np.isinf(values) | (np.isnan(values) & (not column.missing))
-    if not bad.any():
-        return np.asarray(values)
-    row = int(np.argmax(bad))
-    cell, why = table.cell(name, row), "a finite number is needed"
-    if np.isnan(values[row]):
-        code = f"{typed('missing', cell)} gives such cells a code of their own (missing: true in a schema)"
-        why = _NO_CODE if new else f"{why}; {code}"
-    raise DataError(f"{table.place(row)}: numeric column {name!r} has {cell!r}; {why}")
-
-
-def _another_column(table: RecordTable, name: str, found: Counts) -> str:
-    """Message on texts in a column that held numbers in the training."""
-    row = found.first or 0
-    cell, why = table.cell(name, row), _NO_CODE
-    if found.n_numbers < found.n_others:
-        some = found.n_numbers + found.n_others
-        why = f"{found.n_others} of {some} cells are no numbers: is this the same column?"
-    comma = "; --decimal , where a comma stands before decimals" if "," in cell else ""
-    return f"{table.place(row)}: numeric column {name!r} has {cell!r}; {why}{comma}"
-
-
-def _category(cells: Any, column: ColumnSchema, words: Collection[str]) -> Any:
-    """Set cells that hold no value to the empty text, where those are told apart."""
-    import pandas as pd
-
-    if not words and column.values is None:
-        return cells
-    keep = set(column.values or ())
-    declared = {identity(value): value for value in reversed(column.values or ())}
-    names = [
-        text if text in keep else declared.get(identity(text), text) if has_value(text, words) else ""
-        for text in map(str, cells.categories)
-    ]
-    distinct, codes = np.unique(np.array(names, dtype=object), return_inverse=True)
-    return pd.Categorical.from_codes(codes[cells.codes], pd.Index(distinct, dtype=object))
-
-
-def has_decimal_comma(text: str) -> bool:
-    """Whether a text is a number once its comma is taken for a decimal point."""
-    return text.count(",") == 1 and number_in(text.strip().replace(",", ".")) is not None
-
-
-def not_a_number(table: RecordTable, name: str, found: Counts, *, among: bool | None = None) -> str:
-    """Message on a text in a column of numbers; `among` cells that are numbers as they stand."""
-    among = found.n_numbers > 0 if among is None else among
-    row = found.first or 0
-    cell = table.cell(name, row)
-    what = f"numbers and {cell!r}" if among else f"texts that look like numbers, as {cell!r}"
-    accepted = []
-    if has_decimal_comma(cell):
-        accepted.append("'dataset.decimal=\",\"' if the comma stands before decimals")
-    elif not among:
-        accepted.append(PLAIN_NUMBERS)
-    if among:
-        accepted += [f"{typed('numeric', name)} (such cells are missing)", typed("missing", cell)]
-    accepted.append(f"{typed('categories', name)} or {typed('drop', name)}")
-    return f"{table.place(row)}: column {name!r} holds {what}; accepted: {', '.join(accepted)}"
+    if read.levels is not None and len(set(read.levels)) < len(read.levels):
+        raise ConfigError(f"{key}.levels", read.levels, "categories that are all different")
+    return read
 
 
 def typed(key: str, *values: str) -> str:

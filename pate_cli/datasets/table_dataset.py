@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pate_cli.checks import Listed, Or, listed, option
-from pate_cli.datasets.inference import (
-    ROW_NAMES,
-    has_row_names,
-    infer,
-    kind_in_private,
-    looks_like_unit,
-    names_persons,
-    refuse_doubtful,
-    remarks_on,
-)
+from pate_cli.checks import Listed, Or, option
+from pate_cli.datasets.column import Column, Reading, distinct_texts
+from pate_cli.datasets.column_names import has_row_names, looks_like_unit, names_persons
+from pate_cli.datasets.deciding import Ask
 from pate_cli.datasets.labels import Labels, identity, number_in
 from pate_cli.datasets.names import alike
 from pate_cli.datasets.reading import RecordTable
-from pate_cli.datasets.schema import ColumnSchema, Schema, read_schema, typed
+from pate_cli.datasets.schema import Schema, read_schema, typed
 from pate_cli.datasets.three_files import PATH, Cell, FileOptions, LoadedFile, dataset_of
+from pate_cli.datasets.undeclared import undeclared
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.types import Dataset, IntArray
 
-__all__ = ["Reader", "TableOptions", "make_dataset"]
+__all__ = ["Reader", "TableOptions", "declared_by", "make_dataset"]
 
 Reader = Callable[[Path, Collection[str]], RecordTable]
-"""``read(path, text)``: see `csv_files.read_csv`."""
+"""``read(path, text)``: see `written.read_csv`."""
 
 _AUTO = "auto"
 _COLUMNS = Or("null", Listed(Cell("the name of a column")))
@@ -42,7 +37,7 @@ class TableOptions(FileOptions):
     """Options of a table.
 
     All records of a person, named by the column `unit`, are protected together; None for each record by
-    itself. `auto` is None too, but refused where a column looks like one of persons.
+    itself. `auto` is that of the schema; else None, but refused where a column looks like one of persons.
     """
 
     target: str | None = option(None, Or("null", Cell("the name of the column that holds the class")))
@@ -55,13 +50,19 @@ class TableOptions(FileOptions):
     missing: list[str] | None = option(None, Or("null", Listed(Cell(empty=True))))
 
 
-def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> Dataset:
+def declared_by(options: TableOptions) -> Schema | None:
+    """The schema that the options name."""
+    return None if options.schema is None else read_schema(options.schema)
+
+
+def make_dataset(
+    name: str, options: TableOptions, read: Reader, what: str, declared: Schema | None = None
+) -> Dataset:
     """Read the files that the options name, and bring them under one schema.
 
-    The schema is the one declared (`dataset.schema`); else it is inferred from the public file. With one
-    file a column is one of numbers if every cell is a number (or missing, where that has a code), and the
-    run stops where a single cell decides otherwise; categories, means and scales are those of the public
-    share of each split. `what` is the kind of file for messages, as "a CSV file".
+    The schema is the one `declared` (`dataset.schema`); else the public file decides it, or the one file, of
+    which no single record does: see `describing`. Bounds, levels, means and scales are then those of the
+    public share of each split. `what` is the kind of file for messages, as "a CSV file".
     """
     from pate_cli.datasets.encoding import TableEncoder
     from pate_cli.features.generated import Generated
@@ -69,44 +70,63 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
     if options.generated and options.schema is None:  # before the private file is read
         accepted = f"a file that declares the columns, with dataset.public={options.public}"
         raise ConfigError("dataset.schema", None, accepted)
+    declared = declared or declared_by(options)
+    if declared is not None and declared.data and not (options.path or options.private):
+        options = replace(options, path=str(Path(str(options.schema)).expanduser().parent / declared.data))
     where, public_path, test_path = options.paths(what)
-    known_schema = None if options.schema is None else read_schema(options.schema)
-    target = options.target or (known_schema and known_schema.target)
+    target = options.target or (declared and declared.target)
     if not target:
         raise ConfigError("dataset.target", None, "the name of the column that holds the class")
     words = [word.strip() for word in options.missing or []]
     # as it is written, whatever the other cells are: where all of them look like numbers, 01 would be 1
-    text = {target, *(options.categories or []), *(known_schema.of_kind("category") if known_schema else ())}
-    if options.unit not in (None, _AUTO):
-        text.add(str(options.unit))
+    text = {target, *(options.categories or []), *(declared.texts if declared else ())}
+    unit = declared.unit if declared and options.unit == _AUTO and declared.unit else options.unit
+    if unit not in (None, _AUTO):
+        text.add(str(unit))
     public = None if public_path is None else read(public_path, text)
-    if known_schema is None and public is not None:
-        known_schema = infer(public, target=target, words=words, source=f"inferred from {public.path.name}")
-        text |= set(known_schema.of_kind("category"))
     private = read(where, text)
     _check_target(target, private)
+    if declared is not None and declared.target_missing == "dropped":
+        private = _labelled(private, target, declared.missing)
     test = None if test_path is None else read(test_path, text)
     if test is not None and target not in test.columns:
         raise ConfigError("dataset.test", str(test.path), f"a file with the target {target!r}")
-    unit = _unit(options.unit, private, target)
-    units = None if unit is None else _units(private, unit, words)
-    schema = _schema(known_schema, private, public, target, unit, options, words)
-    if not (schema.of_kind("numeric") or schema.of_kind("category")):
+    asked: Sequence[Ask] = ()
+    said: Sequence[str] = ()
+    if declared is None:
+        schema, asked, said = undeclared(private, public, target, unit, options, words)
+        if public is not None and not {*schema.texts} <= text:  # by its kinds the private file is read
+            private = read(where, text | schema.texts)
+    else:
+        schema = replace(declared, missing=[*declared.missing, *words])
+    unit = _unit(unit, private, target, asked)
+    schema = _edited(schema, private, target, unit, options, declared is not None)
+    if not (schema.numbers or schema.of_kind("category")):
         raise DataError(f"{where}: no column is used; {schema.brief()}")
+    units = None if unit is None else _units(private, unit, words, one=declared is not None)
+    readings: dict[str, dict[str, Reading]] = {}
 
     def file(table: RecordTable, labels: Any) -> LoadedFile:
-        X = schema.apply(table, words)
+        X, readings[str(table.path)] = schema.read(table)
         return LoadedFile(table.path, X, labels, table.checksum, table.place, target)
 
-    private_y = private.labels(target, words, "dataset.target")
-    public_y = _public_labels(public, target, words)
+    classes = options.classes or schema.classes
+    # a schema has decided that texts which read alike are one; without one they are refused
+    read_labels = partial(
+        _labels, target=target, words=schema.missing, levels=classes, one=declared is not None
+    )
+    private_y = read_labels(private)
+    public_y = None if public is None or target not in public.columns else read_labels(public, missing=True)
+    if public_y is not None and (public_y.codes < 0).any():
+        public_y = None
+    test_y = None if test is None else read_labels(test)
     dataset = dataset_of(
         name,
-        options.classes or schema.classes,
+        classes,
         file(private, private_y),
         None if public is None else file(public, public_y),
-        None if test is None else file(test, test.labels(target, words, "dataset.target")),
-        encoder=TableEncoder(replace(schema, target=target), words),
+        None if test is None else file(test, test_y),
+        encoder=TableEncoder(replace(schema, target=target)),
         units=units,
         unit=unit,
     )
@@ -114,8 +134,13 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         points = Generated.of(str(options.public), schema.columns, dataset.X)
         dataset = replace(dataset, public=points)
     remarks = [f"{where.name}: {schema.brief()}"]
+    if options.public == "ranges":
+        remarks.append(
+            "dataset.public=ranges: numbers lie evenly within their bounds, as counts, mostly small, do not;"
+            " dataset.public=marginals, for a share of the budget, loses less"
+        )
     if public is not None:
-        if unused := [name for name in public.columns if name not in {*schema.columns, target, unit}]:
+        if unused := [column for column in public.columns if column not in {*schema.columns, target, unit}]:
             shown = ", ".join(unused)
             remarks.append(f"{public.path.name}: not used, as the private file does not have them: {shown}")
         if dataset.public is not None and dataset.public.y is not None:
@@ -123,20 +148,13 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         elif public_y is not None:
             placeholder = f"one label ({target}) on all records, taken for a placeholder"
             remarks.append(f"{public.path.name}: {placeholder}")
-        remarks += remarks_on(public, schema, words)
-    if options.public == "ranges":
-        remarks.append(
-            "dataset.public=ranges: numbers lie evenly within their bounds, as counts, mostly small, do not;"
-            " dataset.public=marginals, for a share of the budget, loses less"
-        )
+        remarks += _remarks_on(public, schema, readings[str(public.path)])
     n_public = len(remarks)
+    remarks += [f"{where.name}: {remark}" for remark in said or private.remarks]
     if unit is not None:
         remarks += _unit_remarks(private, public, test, unit)
-    if known_schema is None:
-        chosen = {*(options.columns or []), *(options.numeric or []), *(options.categories or [])}
-        remarks += _idle(private, schema, words, chosen)
     for table in (private, test):
-        remarks += () if table is None else remarks_on(table, schema, words)
+        remarks += () if table is None else _remarks_on(table, schema, readings[str(table.path)])
     return replace(dataset, remarks=tuple(remarks), public_remarks=tuple(remarks[:n_public]))
 
 
@@ -154,38 +172,36 @@ def _check_target(target: str, table: RecordTable) -> None:
     raise ConfigError("dataset.target", target, accepted)
 
 
-def _schema(
-    given: Schema | None,
+def _labelled(table: RecordTable, target: str, words: Collection[str]) -> RecordTable:
+    """The records that have a label."""
+    kept = table.labels(target, words, "dataset.target", missing=True).codes >= 0
+    return replace(table, frame=table.frame[kept], marks=None if table.marks is None else table.marks[kept])
+
+
+def _edited(
+    schema: Schema,
     private: RecordTable,
-    public: RecordTable | None,
     target: str,
     unit: str | None,
     options: TableOptions,
-    words: Collection[str],
+    declared: bool,
 ) -> Schema:
-    """The schema of a run: declared, inferred, or by the cells of the one file; changed by options."""
+    """The schema of a run, changed by the options."""
     present = [column for column in private.columns if column not in (target, unit)]
-    declared = options.schema is not None
     lists = {key: getattr(options, key) or [] for key in ("columns", "drop", "numeric", "categories")}
-    listed_columns = present
-    if given is not None:
-        listed_columns = [
-            column for column in (given.columns if declared else present) if column in given.columns
-        ]
+    names = [c for c in (schema.columns if declared else present) if c in schema.columns]
     left_out = {*lists["drop"], *([unit] if unit else [])}
-    chosen = {*lists["numeric"], *lists["categories"], *(given.columns if given and declared else ())}
-    row_names = {column for column in present if has_row_names(private, column)} - chosen
+    chosen = {*lists["numeric"], *lists["categories"], *(names if declared else ())}
+    row_names = {c for c in present if c in private.row_names or has_row_names(c)} - chosen
     if options.columns:
-        left_out |= {*listed_columns, *present, *private.unread} - {*options.columns}
-    if not declared and public is not None:
-        absent = [column for column in present if column not in {*public.columns, *left_out, *row_names}]
-        if absent:
-            accepted = f"the columns of {private.path}, or dataset.drop=[...] to do without"
-            shown = ", ".join(map(repr, absent))
-            raise DataError(f"{public.path}: no column {shown}; accepted: {accepted}")
+        left_out |= {*names, *present, *private.unread} - {*options.columns}
+    absent = [c for c in present if c not in {*schema.columns, *left_out, *row_names}]
+    if absent and not declared:
+        accepted = f"the columns of {private.path}, or dataset.drop=[...] to do without"
+        raise DataError(f"{options.public}: no column {', '.join(map(repr, absent))}; accepted: {accepted}")
     allowed = {"columns": (target, unit), "drop": (target, unit, *present, *private.unread)}
-    for key, names in lists.items():
-        if strange := [column for column in names if column not in {*listed_columns, *allowed.get(key, ())}]:
+    for key, given in lists.items():
+        if strange := [column for column in given if column not in {*names, *allowed.get(key, ())}]:
             accepted = f"columns of {private.path}: {', '.join(present)}"
             raise ConfigError(f"dataset.{key}", strange[0], accepted)
     if both := [column for column in lists["numeric"] if column in lists["categories"]]:
@@ -194,36 +210,51 @@ def _schema(
         if not declared and column not in left_out:
             accepted = f"numbers, texts, dates, true and false; {typed('drop', column)} does without"
             raise DataError(f"{private.path}: column {column!r} holds {kind}; accepted: {accepted}")
-    columns = {}
-    for column in listed_columns:
-        if column == target:
+    columns: dict[str, Column] = {}
+    for name in names:
+        entry = schema.columns[name]
+        if name == target:
             continue
-        entry = None if given is None else given.columns[column]
-        if column in left_out:
-            entry = ColumnSchema("ignored", why="left out")
-        elif column in row_names:
-            entry = ColumnSchema("ignored", why=ROW_NAMES)
-        elif column in lists["numeric"]:
-            entry = replace(entry if entry and entry.kind == "numeric" else ColumnSchema(), missing=True)
-        elif column in lists["categories"]:
-            entry = entry if entry and entry.kind == "category" else ColumnSchema("category")
-        elif entry is None:
-            entry = kind_in_private(private, column, words)
-        elif not declared and public is not None and entry.kind != "numeric" and not looks_like_unit(column):
-            refuse_doubtful(public, column, words)
-        columns[column] = replace(entry, missing=True) if words and entry.kind == "numeric" else entry
-    return replace(given or Schema({}, "of each split's public share", target), columns=columns)
+        if name in left_out:
+            entry = Column("ignored", why="left out")
+        elif name in row_names:
+            entry = Column("ignored", why="row names")
+        elif name in lists["numeric"]:
+            entry = replace(entry if entry.is_number else Column(), missing=True)
+        elif name in lists["categories"]:
+            entry = entry if entry.kind == "category" else Column("category")
+        columns[name] = replace(entry, missing=None) if options.missing and entry.missing is False else entry
+    return replace(schema, columns=columns)
+
+
+def _remarks_on(table: RecordTable, schema: Schema, readings: Mapping[str, Reading]) -> Iterator[str]:
+    """Report cells that are no numbers, and unseen levels; quotes one, for the owner of the file."""
+    for name, reading in readings.items():
+        column = schema.columns[name]
+        if reading.odd is not None:
+            rows = np.flatnonzero(reading.odd)
+            what = "cells that are no numbers; they are missing by this schema"
+        else:
+            known = {*(column.levels or ()), ""}
+            names = list(reading.values.categories) if column.levels is not None else []
+            rows = np.flatnonzero(
+                np.isin(reading.values.codes, [i for i, t in enumerate(names) if t not in known])
+            )
+            what = "cells in none of the schema's categories"
+        if len(rows):
+            first = int(rows[0])
+            cell = table.cell(name, first)
+            yield f"{table.place(first)}: {name!r} has {cell!r}, the first of {len(rows)} {what}"
 
 
 def _unit_remarks(
     private: RecordTable, public: RecordTable | None, test: RecordTable | None, unit: str
 ) -> Iterator[str]:
     """For the owner: facts about persons are private."""
-    written = private.texts(unit)[0]
-    names = set(map(identity, written))
-    if pair := alike(written):
+    if pair := alike(distinct_texts(private.frame[unit])[0]):
         half = "if they are one person, eps and delta hold for a part of one"
         yield f"{private.path.name}: {unit} {pair}; {half}"
+    names = _identities(private, unit)
     if len(names) == len(private.frame):
         yield f"{private.path.name}: each {unit} has one record, so dataset.unit changes nothing"
     for table, then in (
@@ -232,35 +263,23 @@ def _unit_remarks(
     ):
         if table is None or unit not in table.columns:
             continue
-        if n := len(names & set(map(identity, table.texts(unit)[0]))):
+        if n := len(names & _identities(table, unit)):
             yield f"{table.path.name}: {n:,} {unit} of {private.path.name} are in it too{then}"
 
 
-def _idle(
-    table: RecordTable, schema: Schema, words: Collection[str], chosen: Collection[str]
-) -> Iterator[str]:
-    """Report columns that a schema inferred from a public file would not use."""
-    names = [
-        name for name, column in schema.columns.items() if column.kind != "ignored" and name not in chosen
-    ]
-    part = replace(table, frame=table.frame[names], unread={})
-    inferred = infer(part, target=None, words=words, source="").columns
-    idle = {name: column.why for name, column in inferred.items() if column.kind == "ignored"}
-    if idle:
-        shown = listed([f"{name}: {why}" for name, why in idle.items()])
-        yield (
-            f"{table.path.name}: used, though there is hardly anything to learn from them ({shown});"
-            f" {typed('drop', *idle)} leaves them out"
-        )
+def _identities(table: RecordTable, unit: str) -> set[Any]:
+    return {identity(text) for text in distinct_texts(table.frame[unit])[0]}
 
 
-def _unit(chosen: str | None, table: RecordTable, target: str) -> str | None:
+def _unit(chosen: str | None, table: RecordTable, target: str, asked: Sequence[Ask]) -> str | None:
     """Column of persons; refuses to guess where one looks like it and nothing was chosen."""
     others = [column for column in table.columns if column != target]
     if chosen == _AUTO:
-        for column in filter(looks_like_unit, others):
+        repeats = {ask.column for ask in asked if ask.key == "persons"}
+        for column in others:
             n, distinct = len(table.frame), int(table.frame[column].nunique())
-            if 2 < distinct < n and (names_persons(column) or distinct > n // 100):
+            named = names_persons(column) or (column in repeats and looks_like_unit(column))
+            if 2 < distinct < n and (named or (looks_like_unit(column) and distinct > n // 10)):
                 accepted = f"{column}, to protect all records of one together ({n:,} records name"
                 accepted += f" {distinct:,}), or null, to protect each record by itself"
                 raise ConfigError("dataset.unit", _AUTO, accepted)
@@ -270,17 +289,32 @@ def _unit(chosen: str | None, table: RecordTable, target: str) -> str | None:
     return chosen
 
 
-def _units(table: RecordTable, unit: str, words: Collection[str]) -> IntArray:
+def _units(table: RecordTable, unit: str, words: Collection[str], *, one: bool) -> IntArray:
     """Number of the person of each record, in the order of their names; each record needs one."""
-    persons = table.labels(unit, words, "dataset.unit")
+    persons = table.labels(unit, words, "dataset.unit", one=one)
     if len(persons.names) < 2:
         name = persons.names[0]
         raise DataError(f"{table.path}: {unit!r} (dataset.unit) is {name!r} in all records; two are needed")
     return np.argsort(np.argsort(persons.names))[persons.codes]
 
 
-def _public_labels(table: RecordTable | None, target: str, words: Collection[str]) -> Labels | None:
-    """Labels of the public file; None where it has no target, or some of its cells are empty."""
-    if table is None or target not in table.columns or not table.texts(target, words)[1].all():
-        return None
-    return table.labels(target, words, "dataset.target")
+def _labels(
+    table: RecordTable,
+    target: str,
+    words: Collection[str],
+    levels: Sequence[str] | None,
+    *,
+    one: bool,
+    missing: bool = False,
+) -> Labels:
+    """Labels of a file; those that read alike, or differ in capitals alone, are `one` of the levels."""
+    labels = table.labels(target, words, "dataset.target", missing=missing, one=one)
+    if not one:
+        return labels
+    best: dict[str, str] = {level.casefold(): level for level in levels or ()}
+    counts = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.names))
+    for code in np.argsort(-counts, kind="stable").tolist():
+        best.setdefault(labels.names[code].casefold(), labels.names[code])
+    names = list(dict.fromkeys(best[name.casefold()] for name in labels.names))
+    at = np.array([names.index(best[name.casefold()]) for name in labels.names] + [-1], dtype=np.int64)
+    return Labels(names, at[labels.codes])

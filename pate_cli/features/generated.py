@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Generated", "Marginals"]
 
 Column: TypeAlias = Any
-"""What a schema declares of a column (`pate_cli.datasets.schema.ColumnSchema`, of a room above)."""
+"""What a schema declares of a column (`pate_cli.datasets.column.Column`, of a room above)."""
 
 _BINS = 24
 _FEWEST, _SHARE = 300, 50
@@ -150,7 +150,7 @@ class Generated(Part):
 
     def _code(self, column: Column, cells: Any) -> IntArray:
         if column.kind == "category":
-            numbers = {value: i for i, value in enumerate(column.values or ())}
+            numbers = {value: i for i, value in enumerate(column.levels or ())}
             return np.array([numbers.get(str(cell), len(numbers)) for cell in cells], dtype=np.int64)
         x = np.asarray(cells, dtype=np.float64)
         absent = np.isnan(x)
@@ -160,7 +160,7 @@ class Generated(Part):
     def _drawn(self, column: Column, weights: FloatArray, rng: np.random.Generator) -> Any:
         bins = rng.choice(len(weights), self.n_points, p=weights / weights.sum())
         if column.kind == "category":
-            return np.array([*(column.values or ()), ""], dtype=object)[bins]
+            return np.array([*(column.levels or ()), ""], dtype=object)[bins]
         x = self._scale(column).back((bins + rng.random(self.n_points)) / _BINS)
         return np.where(bins == _BINS, np.nan, x)
 
@@ -204,7 +204,7 @@ class _Scale:
 
 def _is_bounded(column: Column) -> bool:
     if column.kind == "category":
-        return bool(column.values)
+        return bool(column.levels)
     return column.low is not None and max(map(abs, _bounds(column))) <= _LARGEST
 
 
@@ -214,11 +214,11 @@ def _bounds(column: Column) -> tuple[float, float]:
 
 def _n_bins(column: Column) -> int:
     """Bins of a column; the last is for a missing number, or a text that is missing or none of the values."""
-    return 1 + (_BINS if column.kind == "numeric" else len(column.values or ()))
+    return 1 + (_BINS if column.is_number else len(column.levels or ()))
 
 
 def _even(column: Column) -> FloatArray:
     """The same weight for each bin, and for a missing cell where there may be one."""
     weights = np.ones(_n_bins(column))
-    weights[-1] = column.missing
+    weights[-1] = column.missing is True
     return weights

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli import results
 from pate_cli.datasets import FILES as FILES_OF_A_DATASET
+from pate_cli.datasets.schema import certified
 from pate_cli.errors import ConfigError
 from pate_cli.runs.evaluation import lines, stated
 from pate_cli.students import dump_student, says_one_class
@@ -190,9 +191,7 @@ def _certified(
             "schema": None
             if schema is None
             else {
-                name: dict(column.plain())
-                for name, column in schema.columns.items()
-                if column.kind != "ignored"
+                name: certified(column) for name, column in schema.columns.items() if column.kind != "ignored"
             },
             "n_features": sizes["n_features"],
             "classes": list(run.dataset.classes),
@@ -286,7 +285,7 @@ def _template() -> Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"text": _text, "code": _code, "number": _number}
+    environment.filters |= {"text": _text, "code": _code, "number": _number, "bound": _bound}
     return environment.get_template("model_card.md")
 
 
@@ -300,6 +299,11 @@ def _text(text: str) -> str:
 
 def _code(name: str) -> str:
     return "`" + " ".join(json.dumps(name, ensure_ascii=False)[1:-1].replace("`", "'").split()) + "`"
+
+
+def _bound(value: Any) -> str:
+    """A bound: a number, or a date."""
+    return value if isinstance(value, str) else _number(value)
 
 
 def _number(value: Any) -> str:

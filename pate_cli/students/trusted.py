@@ -19,6 +19,7 @@ __all__ = ["WRITTEN", "foreign_types"]
 # of pate: students by name, models of mechanisms, and their parts
 _OURS = (
     "datasets.encoding.DeclaredNumbers",
+    "datasets.encoding.Levels",
     "features.classifiers.FeatureClassifier",
     "features.classifiers.MappedClassifier",
     "features.columns.PublicBins",

@@ -105,13 +105,15 @@ def test_encoder_is_fitted_on_public_features_alone():
     n = 100
     # Every record has a category of its own: only the public ones may be known.
     X = pd.DataFrame({"id": [f"r{i}" for i in range(n)], "size": np.arange(n, dtype=float) ** 2})
-    data = Dataset("t", X, np.arange(n) % 2, ("0", "1"), "", "", encoder(id="category", size="numeric"))
+    data = Dataset("t", X, np.arange(n) % 2, ("0", "1"), "", "", encoder(id="category", size="number"))
     rng = np.random.default_rng(3)
     parts = split(data, private=0.8, public=0.1, budget=2, rng=rng)
     public = np.random.default_rng(3).permutation(n)[80:90]
     fitted = parts.encoder
-    assert sorted(fitted.named_transformers_["categories"].categories_[0]) == sorted(f"r{i}" for i in public)
-    assert fitted.named_transformers_["numbers"].mean_[0] == pytest.approx((public.astype(float) ** 2).mean())
+    assert sorted(fitted.named_transformers_["levels"].categories_[0]) == sorted(f"r{i}" for i in public)
+    assert fitted.named_transformers_["declared"].mean_[0] == pytest.approx(
+        (public.astype(float) ** 2).mean()
+    )
     assert not hasattr(data.encoder, "transformers_")  # the dataset's own stays unfitted
     assert isinstance(parts.private.X, sp.csr_matrix)
     assert parts.private.X.shape == (80, 11)
@@ -149,7 +151,7 @@ def test_any_finite_number_of_a_table_is_centred_and_scaled_to_a_finite_one(part
     b[rows[part][2]] = -1.7e308
     X = pd.DataFrame({"a": a, "b": b, "c": ["x", "y"] * (n // 2)})
     table = Dataset(
-        "t", X, np.arange(n) % 2, ("0", "1"), "", "", encoder(a="numeric", b="numeric", c="category")
+        "t", X, np.arange(n) % 2, ("0", "1"), "", "", encoder(a="number", b="number", c="category")
     )
     parts = split(table, private=30, public=10, budget=3, rng=np.random.default_rng(0))
     for held in (parts.private, parts.public, parts.test):

@@ -151,7 +151,7 @@ def test_a_cell_that_reads_as_a_declared_category_is_that_category():
     Path("s.yaml").write_text(schema)
     pd.DataFrame({"c": cells * 6, "y": ["a", "b"] * 21}).to_csv("f", index=False)
     read = load("csv", path="f", target="y", schema="s.yaml").X["c"].astype(str).tolist()[:7]
-    assert read == ["red", "red", "Red", "red  1", "1", "1", ""]
+    assert read == ["red", "red", "red", "red 1", "1", "1", ""]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -299,7 +299,7 @@ def test_a_number_is_a_decimal_number():
 @pytest.mark.parametrize("cell", ["1_0.5", "inf", "\u0661", "1e"])
 def test_a_cell_that_only_python_takes_for_a_number_is_a_text(cell):
     rows = "".join(f"{i % 7},{'ab'[i % 2]}\n" for i in range(40))
-    for more in ("", "<5,a\n"):  # whatever the others hold
+    for more in ("", "trace,a\n"):  # whatever the others hold
         Path("f").write_text(f"x,y\n{rows}{more}{cell},a\n")
         values = load("csv", path="f", target="y", numeric=["x"]).X["x"]
         assert values.isna().sum() == 1 + bool(more)

@@ -19,10 +19,9 @@ pytest.importorskip("opendp")
 def test_the_tutorial_ends_with_a_verified_release(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
-    tables, schema, *steps = blocks(REPO / "docs/tutorial.md")
+    tables, *steps = blocks(REPO / "docs/tutorial.md")
     Path("make_tables.py").write_text("\n".join(tables.lines))
     runpy.run_path("make_tables.py")
-    Path("schema.yaml").write_text("\n".join(schema.lines))
     seen = []
     for block in steps:
         for _, *argv in block.commands:
@@ -33,7 +32,7 @@ def test_the_tutorial_ends_with_a_verified_release(tmp_path, monkeypatch, capsys
             assert code == (2 if refused else 0), f"{block.where}: {said}"
             assert not refused or (said.count("\n") == 1 and set(os.listdir()) == before)
             seen.append(argv[0])
-    assert seen == ["plan", "ledger", "run", "verify", "run", "predict"]
+    assert seen == ["data", "plan", "ledger", "run", "verify", "run", "predict"]
     with Path("labels.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["patient_id", "label", "probability.ill", "probability.well"]

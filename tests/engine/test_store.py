@@ -190,9 +190,7 @@ def test_a_fingerprint_sees_every_value():
     features += [table.assign(number=["1.0", "2.0", "3.0"])]
     seen = [dataset(X) for X in features]
     seen += [dataset(dense, y=np.array([0, 1, 0])), dataset(dense, classes=("b", "a"))]
-    seen += [
-        dataset(table, encoder=encoder(number=kind, text="category")) for kind in ("numeric", "category")
-    ]
+    seen += [dataset(table, encoder=encoder(number=kind, text="category")) for kind in ("number", "category")]
     assert len({fingerprint(each) for each in seen}) == len(seen)
     assert fingerprint(dataset(dense.copy(order="F"), name="y")) == fingerprint(seen[0])
 

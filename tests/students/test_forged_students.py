@@ -89,7 +89,7 @@ def save(path: Path, name: str) -> None:
     table = pd.DataFrame(rng.normal(size=(60, 4)), columns=list("abcd"))
     table.loc[rng.random(60) < 0.5, "a"] = 0.0
     table.to_csv(path.parent / "rows.csv", index=False)
-    encoded = encoder(**dict.fromkeys(table, "numeric")).fit(table)
+    encoded = encoder(**dict.fromkeys(table, "number")).fit(table)
     points = PublicPoints(encoded.transform(table))
     mapped = name == "kernel"
     if mapped:

@@ -80,7 +80,7 @@ def test_a_file_depends_on_its_content_alone(tmp_path):
     made = []
     for _ in range(2):
         held = [LogisticRegression().fit(X, Y) for _ in range(3)]
-        encoded = encoder(file="numeric", __id__="category").fit(table)
+        encoded = encoder(file="number", __id__="category").fit(table)
         save(tmp_path / "s", held[-1], encoder=encoded, meta={"file": "a", "__id__": 3})
         made.append((tmp_path / "s").read_bytes())
     assert made[0] == made[1]

@@ -1,0 +1,299 @@
+"""`pate data describe`: read a file once, say what it holds, and write down what was decided."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pate_cli.commands import grid
+from pate_cli.commands.own_files import add_format_options, read_table
+from pate_cli.commands.printing import print_json
+from pate_cli.datasets import PACKED
+from pate_cli.datasets.column import Column
+from pate_cli.datasets.deciding import Ask
+from pate_cli.datasets.describing import Described, describe, read_edits
+from pate_cli.datasets.labels import MANY
+from pate_cli.datasets.reading import RecordTable
+from pate_cli.datasets.schema import as_yaml, entry_of
+from pate_cli.datasets.written import refused_lines
+from pate_cli.errors import ConfigError, DataError, one_line
+from pate_cli.terminal import check_file, write_output
+
+__all__ = ["add_parser", "main"]
+
+_MOST = 20
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Add the parser of `pate data describe`."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "describe", help="what the columns of your file hold; writes a schema, for dataset=FILE.schema.yaml"
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="private, unless --public says otherwise")
+    parser.add_argument("--target", metavar="COLUMN", help="the column that holds the class")
+    parser.add_argument("--unit", metavar="COLUMN", help="the column that names the person of a record")
+    whose = parser.add_mutually_exclusive_group()
+    whose.add_argument(
+        "--public", action="store_true", help="the records are public: their bounds and levels are written"
+    )
+    whose.add_argument(
+        "--rows", type=Path, metavar="PUBLIC", help="take bounds and levels of this public file"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="COLUMN.KEY=VALUE",
+        help="decide: kind, low, high, levels, missing, decimal, format, ...",
+    )
+    parser.add_argument(
+        "--missing", action="append", default=[], metavar="TEXT", help="a cell that stands for no value"
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE.schema.yaml", help="where to write it")
+    add_format_options(parser)
+    return parser
+
+
+def main(options: argparse.Namespace) -> int:
+    """Describe a file. 0; 2 if something does not fit; 3 if something must be decided."""
+    output = options.output or _beside(options.file)
+    check_file(output)
+    text = {options.target, options.unit} - {None}
+    table = read_table(options.file, options, text, keep=True)
+    for key in ("target", "unit"):
+        if (name := getattr(options, key)) is not None and name not in table.columns:
+            raise ConfigError(f"--{key}", name, f"a column of {options.file}: {', '.join(table.columns)}")
+    edits = read_edits(options.set, table.columns)
+    rows = None if options.rows is None else _public_rows(options, table, text)
+    found = describe(
+        table,
+        target=options.target,
+        unit=options.unit,
+        edits=edits,
+        public=options.public,
+        rows=rows,
+        words=[word.strip() for word in options.missing],
+    )
+    given = {key for key in ("encoding", "sep") if getattr(options, key) is not None}
+    asked = [
+        ask for ask in found.asked if ask.key not in given and (ask.key != "header" or not options.no_header)
+    ]
+    found = replace(found, asked=asked)
+    code = 2 if found.refused else 3 if asked else 0
+    if code != 2:
+        data = os.path.relpath(options.file, output.parent)
+        questions = {ask.column or "format": f"{ask.question} (--set {ask.answer})" for ask in asked}
+        if options.target in questions:
+            questions["target"] = questions.pop(options.target)
+        write_output(output, as_yaml(replace(found.schema, data=data), questions))
+    if options.json:
+        _print_json(table, found, output if code != 2 else None)
+    else:
+        _print(table, found, options)
+    if code == 2:
+        raise DataError(refused_lines(options.file, found.refused, table.word))
+    if not options.json:
+        grid.line(f"written to {output}")
+        grid.line(f"next: {_next(options, found, output)}")
+    return code
+
+
+def _beside(path: Path) -> Path:
+    """Name of the schema of a file: klinik.csv -> klinik.schema.yaml."""
+    name = path.name
+    for ending in PACKED:
+        name = name.removesuffix(ending)
+    return path.with_name(f"{name.rpartition('.')[0] or name}.schema.yaml")
+
+
+def _public_rows(options: argparse.Namespace, table: RecordTable, text: set[str]) -> RecordTable:
+    """The public file, read as the private one is."""
+    written = {**table.written, "decimal": table.decimal} if table.written else {}
+    texts = text | {name for name in table.columns if hasattr(table.frame[name], "cat")}
+    rows = read_table(options.rows, options, texts, written)
+    if rows.checksum == table.checksum:
+        raise ConfigError(
+            "--rows", str(options.rows), "a file of other records; --public says that they are public"
+        )
+    return rows
+
+
+def _print(table: RecordTable, found: Described, options: argparse.Namespace) -> None:
+    """Print the table, then what was done to the file, what must be decided, and what is refused."""
+    written = table.written
+    how = ""
+    if written:
+        marks = {"\t": "tabs", "\x1f": "another sign"}
+        how = (
+            f"; {written['encoding']}, cells apart by {marks.get(written['delimiter'], written['delimiter'])}"
+        )
+        how += f", decimals {table.decimal}"
+    grid.line(f"{table.path}: {len(table.frame):,} records, {len(table.columns)} columns{how}")
+    rows = []
+    for name, column in found.found.items():
+        holds = "" if column.kind == "ignored" else column.about + (f" {column.unit}" if column.unit else "")
+        missing = found.missing.get(name, 0)
+        kind = "target" if name == options.target else column.kind
+        rows.append(
+            (one_line(name), kind, one_line(holds), f"{missing:,}" if missing else "", _decided(column))
+        )
+    grid.show(("column", "kind", "holds", "missing", "decided"), rows, right=("missing",))
+    for remark in found.remarks[:_MOST]:
+        grid.line(one_line(remark))
+    classes = (found.found[options.target].levels or []) if options.target else []
+    if len(classes) > MANY:
+        grid.line(f"{options.target} has {len(classes):,} different labels; is it a number to predict?")
+    if found.asked and not found.refused:
+        grid.line("to decide:")
+        for ask in found.asked:
+            grid.line(f"  {one_line(ask.column or ask.key)}: {one_line(ask.question)}{_how(ask)}")
+    if found.schema.rows == "private" and not found.refused and (open_ := _open(found)):
+        grid.line(
+            f"private, so not in the schema: {open_}. Those of each split's public share are used, unless"
+            f" --rows PUBLIC takes them from a public file, or {_example(found)} sets them"
+        )
+
+
+def _how(ask: Ask) -> str:
+    """How to answer, in words for the shell."""
+    return f"; {_answer(ask)}" if ask.column else "; --encoding, --sep or --no-header"
+
+
+def _answer(ask: Ask) -> str:
+    if ask.key == "persons":
+        return f"--unit {shlex.quote(ask.column)}"
+    return f"--set {shlex.quote(ask.answer)}"
+
+
+def _decided(column: Column) -> str:
+    """What was decided of a column, in a few words."""
+    entry = entry_of(column)
+    parts = [str(entry[key]) for key in ("why", "format") if entry.get(key)]
+    parts += [f"{key} {entry[key]!r}" for key in ("decimal", "thousands", "empty") if entry.get(key)]
+    return ", ".join(parts)
+
+
+def _open(found: Described) -> str:
+    """Columns whose bounds or levels are not in the schema."""
+    columns = found.schema.columns
+    bounds = [n for n, c in columns.items() if c.is_number and c.low is None]
+    levels = [n for n, c in columns.items() if c.kind == "category" and c.levels is None]
+    parts = [
+        f"{what} of {', '.join(names)}" for what, names in (("bounds", bounds), ("levels", levels)) if names
+    ]
+    if found.schema.target and found.schema.classes is None:
+        parts.append("the classes")
+    return one_line("; ".join(parts))
+
+
+def _example(found: Described) -> str:
+    """A `--set` for one of these columns."""
+    for name, column in found.schema.columns.items():
+        if column.is_number and column.low is None:
+            return f"--set {shlex.quote(f'{name}.low=0')} --set {shlex.quote(f'{name}.high=100')}"
+        if column.kind == "category" and column.levels is None:
+            return f"--set {shlex.quote(f'{name}.levels=[...]')}"
+    return f"--set {shlex.quote(f'{found.schema.target}.levels=[...]')}"
+
+
+def _next(options: argparse.Namespace, found: Described, output: Path) -> str:
+    """The command to type next."""
+    if not found.asked:
+        target = "" if options.target else " dataset.target=COLUMN"
+        return f"pate plan {shlex.quote(f'dataset={output}')}{target}"
+    words = ["pate", "data", "describe", str(options.file)]
+    for key in ("target", "unit", "rows", "sep", "encoding", "decimal", "output"):
+        if (value := getattr(options, key)) is not None:
+            words += [f"--{key}", str(value)]
+    words += ["--public"] * options.public + ["--no-header"] * options.no_header
+    words += [word for text in options.missing for word in ("--missing", text)]
+    words += [word for text in options.set for word in ("--set", text)]
+    answers = [_answer(ask) for ask in found.asked if ask.column]
+    if any(ask.key == "encoding" and not ask.column for ask in found.asked):
+        answers.append(f"--encoding {found.schema.form['encoding']}")
+    if any(ask.key == "header" and not ask.column for ask in found.asked):
+        answers.append("--no-header")
+    return " ".join([shlex.join(words), *dict.fromkeys(answers)])
+
+
+def _print_json(table: RecordTable, found: Described, output: Path | None) -> None:
+    """Print all of it as JSON."""
+    columns: list[dict[str, Any]] = []
+    for name, column in found.found.items():
+        if name == found.schema.target:
+            continue
+        entry = entry_of(column)
+        columns.append(
+            {
+                "name": name,
+                "kind": column.kind,
+                "low": entry.get("low"),
+                "high": entry.get("high"),
+                "levels": column.levels if column.kind == "category" else None,
+                "missing": found.missing.get(name, 0) if column.kind != "ignored" else None,
+                "why": column.why,
+                **{key: entry[key] for key in ("unit", "format", "decimal", "thousands") if key in entry},
+            }
+        )
+    if (unit := found.schema.unit) is not None:
+        columns.append(
+            {
+                "name": unit,
+                "kind": "ignored",
+                "low": None,
+                "high": None,
+                "levels": None,
+                "missing": None,
+                "why": "unit",
+            }
+        )
+    order = {name: at for at, name in enumerate(table.columns)}
+    columns.sort(key=lambda column: order[column["name"]])
+    target = found.schema.target
+    whole_lines = sum("cells, the" in why for _, why in table.refused)
+    content = {
+        "target": target,
+        "classes": found.found[target].levels if target else None,
+        "rows": len(table.frame) + whole_lines,
+        "target_missing": found.missing.get(target, 0) if target else None,
+        "format": _format(table, found),
+        "columns": columns,
+        "asked": [
+            {
+                "column": a.column or None,
+                "key": a.key,
+                "question": a.question,
+                "set": a.answer if a.column else None,
+            }
+            for a in found.asked
+        ],
+        "refused": [{table.word: line, "why": why} for line, why in found.refused],
+        "schema": None if output is None else str(output),
+    }
+    print_json("data describe", {}, found.remarks, content)
+
+
+def _format(table: RecordTable, found: Described) -> dict[str, Any]:
+    """How the file is written."""
+    marks: Sequence[str] = [column.thousands for column in found.found.values() if column.thousands]
+    thousands = max(set(marks), key=lambda mark: marks.count(mark)) if marks else None
+    lines = {
+        "comments": "a comment",
+        "titles": "above the header",
+        "footer": "below the records",
+        "units_line": "units",
+    }
+    skipped = {key: n for key, what in lines.items() if (n := table.skipped.get(what))}
+    comment = {"comment": "#"} if "comments" in skipped else {}
+    return {
+        **found.schema.form,
+        "header_line": table.header_line,
+        "thousands": thousands,
+        **comment,
+        **skipped,
+    }

@@ -1,0 +1,279 @@
+"""A column of a table, and the one grammar by which its cells are read: as numbers, dates or categories.
+
+A cell is read by the column's entry alone, whatever the other cells hold. `deciding` chooses the entry.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pate_cli.checks import Listed, OneOf, Or, Real, option
+from pate_cli.datasets.dates import EPOCH, TIMES, as_date, days_of, hours_of, seconds_of
+from pate_cli.datasets.labels import identity, texts_of
+from pate_cli.datasets.names import normal
+from pate_cli.datasets.three_files import Cell
+from pate_cli.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ASKED", "KINDS", "MISSING", "NO_NUMBER", "NUMBER", "Column", "Reading", "bounds_of"]
+__all__ += ["distinct_texts", "is_missing", "levels_of", "number_of"]
+
+KINDS = ("number", "date", "category", "ignored")
+
+MISSING = frozenset(
+    ["", "na", "n/a", "#n/a", "nan", "null", "?", "-", "--", "\\n", "#div/0!", "k.a.", "k. a.", "n.d.", "."]
+)
+"""Cells that hold no value, in small letters, in columns of every kind."""
+
+ASKED = frozenset(
+    {
+        "unknown",
+        "missing",
+        "unbekannt",
+        "keine angabe",
+        "inconnu",
+        "bilinmiyor",
+        "refused",
+        "prefer not to say",
+    }
+    | {"don't know", "not stated", "not applicable", "no answer", "ne sait pas", "weiß nicht"}
+)
+"""Cells that hold no number; whether they are a level of a category its owner decides."""
+
+NO_NUMBER = ASKED | {"none", "nc", "nd", "-1.#ind"}
+"""Cells that hold no number, but may be levels of a category, as North Carolina."""
+
+NUMBER = re.compile(
+    r"(?P<limit>[<>≤≥]=?)?\s*(?P<open>\()?(?P<sign>[+-])?\s*(?P<currency>[$€£₺])?\s*(?P<inner>[+-])?"
+    r"(?P<digits>\d[\d.,' ]*\d|\d|[.,]\d+)(?P<exponent>[eE][+-]?\d+)?(?P<plus>\+)?(?P<behind>-)?"
+    r"\s*(?P<unit>[%‰$€£₺]|°[CF]|[µμ]?[A-Za-z]{1,6}(/[A-Za-z]{1,3})?)?(?P<close>\))?",
+    re.ASCII,
+)
+"""A number as people write it: a limit, a currency, separators, an accountant's parentheses, a unit."""
+
+
+class _Missing:
+    """Check of what stands for a missing value: true or false, or further words."""
+
+    def take(self, value: object) -> Any:
+        """See `Check`."""
+        return value if isinstance(value, bool) else Listed(Cell(empty=True)).take(value)
+
+    def describe(self) -> str:
+        """See `Check`."""
+        return "words for a missing value, as [unknown, -9]; or true or false"
+
+
+class _Day:
+    """Check of a bound: a number, or a date as 2024-05-31."""
+
+    def take(self, value: object) -> float:
+        """See `Check`."""
+        if isinstance(value, str):
+            return float(dt.date.fromisoformat(value).toordinal() - EPOCH)
+        return float(Real(-math.inf).take(value))
+
+    def describe(self) -> str:
+        """See `Check`."""
+        return "a number, or of dates one as 2024-05-31"
+
+
+@dataclass(frozen=True)
+class Column:
+    """Entry of a schema: the kind of a column, and how a cell of it is written. PUBLIC.
+
+    Numbers beyond `low` and `high` are clipped; bounds of dates are days since 1970. A cell that is none of
+    the `levels` has the code of an unseen one. Where these are None, public records decide.
+    """
+
+    kind: str = option("number", OneOf(KINDS))
+    low: float | None = option(None, Or("null", _Day()))
+    high: float | None = option(None, Or("null", _Day()))
+    levels: list[str] | None = option(None, Or("null", Listed(Cell(empty=True))))
+    unit: str | None = option(None, Or("null", Cell("one unit, as kg")))
+    decimal: str | None = option(None, Or("null", OneOf((".", ","))))  # None: that of the file
+    thousands: str | None = option(None, Or("null", OneOf((",", ".", "'", " "))))
+    format: str | None = option(None, Or("null", Cell("d-m-y, m-d-y, y-m-d, ymd, d mon y, h:m or h:m:s")))
+    missing: Any = option(None, Or("null", _Missing()))  # true: any other text is missing, too
+    answers: list[str] | None = option(None, Or("null", Listed(Cell(empty=True))))  # no missing values here
+    empty: str | None = option(None, Or("null", Cell("what an empty cell stands for")))
+    case: str | None = option(None, Or("null", OneOf(("kept",))))
+    why: str | None = option(None, Or("null", Cell("a few words")))
+    source: str | None = option(None, Or("null", Cell("where bounds or levels are from")))
+    scale: str | None = option(None, Or("null", OneOf(("linear", "asinh"))))
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its cells become numbers: those of a date are days."""
+        return self.kind in ("number", "date")
+
+    @property
+    def words(self) -> list[str]:
+        """Words for a missing value that the built-in list does not have."""
+        return self.missing if isinstance(self.missing, list) else []
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its numbers are written as a computer does."""
+        return not (self.unit or self.thousands or self.format)
+
+    @property
+    def about(self) -> str:
+        """Bounds, levels or reason, for people."""
+        if self.is_number:
+            return "any" if self.low is None else f"{self.shown(self.low)} to {self.shown(self.high)}"
+        if self.kind == "category":
+            names = self.levels or []
+            more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+            return "any text" if self.levels is None else f"{len(names)}: {', '.join(names[:4])}{more}"
+        return self.why or ""
+
+    def shown(self, bound: float | None) -> str:
+        """A bound as it is written: a date, or a number."""
+        if bound is None:
+            return ""
+        return as_date(bound) if self.kind == "date" else f"{bound:.10g}"
+
+    def read(self, cells: pd.Series, words: Collection[str] = (), decimal: str = ".") -> Reading:
+        """Read a column of a `RecordTable`: float64, or a category of texts; `words` are of all columns.
+
+        `decimal` is the file's.
+        """
+        import pandas as pd
+
+        if self.kind == "number" and self.is_plain and not hasattr(cells, "cat"):
+            values = cells.to_numpy(dtype=np.float64)
+            gone = [v for w in {*self.words, *words} if (v := number_of(decimal)(w)) is not None]
+            if gone:
+                values = np.where(np.isin(values, gone), np.nan, values)
+            odd = np.isinf(values)
+            return Reading(np.where(odd, np.nan, values) if odd.any() else values, odd)
+        texts, codes = distinct_texts(cells)
+        plain = [normal(text) for text in texts]
+        held = np.array([not self._is_missing(text, words) for text in plain], dtype=bool)
+        if self.is_number:
+            parse = self._parser(decimal)
+            found = [parse(text) if h else None for text, h in zip(plain, held, strict=True)]
+            each = np.array([np.nan if value is None else value for value in found], dtype=np.float64)
+            return Reading(each[codes], (held & np.isnan(each))[codes])
+        find = levels_of(self.levels, kept=self.case == "kept")
+        names = [find(text) if h else "" for text, h in zip(plain, held, strict=True)]
+        if self.empty:
+            names = [self.empty if text == "" else name for text, name in zip(plain, names, strict=True)]
+        distinct, at = np.unique(np.array(names, dtype=object), return_inverse=True)
+        return Reading(pd.Categorical.from_codes(at[codes], pd.Index(distinct, dtype=object)), None)
+
+    def _parser(self, decimal: str) -> Callable[[str], float | None]:
+        if self.kind == "date":
+            return days_of(self.format)
+        if self.format in TIMES:
+            return seconds_of if self.format == "h:m:s" else hours_of
+        return number_of(self.decimal or decimal, self.thousands, self.unit)
+
+    def _is_missing(self, text: str, words: Collection[str]) -> bool:
+        if text in (self.answers or ()) or text in (self.levels or ()):
+            return False
+        return is_missing(text, {*words, *self.words}, number=self.is_number)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Values of a column: float64, NaN where missing, or texts, empty where missing; others are `odd`."""
+
+    values: Any
+    odd: Any  # mask of cells that are neither a number nor missing; None of categories
+
+
+def is_missing(text: str, words: Collection[str] = (), *, number: bool = False) -> bool:
+    """Whether a cell without what nobody sees holds no value: it is empty, or a word for missing."""
+    low = text.casefold()
+    return low in MISSING or text in words or (number and low in NO_NUMBER)
+
+
+def distinct_texts(cells: pd.Series) -> tuple[list[str], IntArray]:
+    """Different texts of a column, and the number of each cell's; a number is written in the shortest way."""
+    import pandas as pd
+
+    if hasattr(cells, "cat"):
+        return [str(text) for text in cells.cat.categories], cells.cat.codes.to_numpy().astype(np.int64)
+    codes, values = pd.factorize(cells.to_numpy(dtype=np.float64))
+    return [*texts_of(values), ""], np.where(codes < 0, len(values), codes)
+
+
+def levels_of(levels: Iterable[str] | None, *, kept: bool = False) -> Callable[[str], str]:
+    """Function from a text to the level that it stands for; to itself where it is none.
+
+    Levels that differ in capitals alone are one, unless they are `kept`; 1.0 is the level 1.
+    """
+    if levels is None:
+        return lambda text: text
+    exact, folded, equal = _spellings(tuple(levels))
+
+    def find(text: str) -> str:
+        if text in exact:
+            return text
+        if not kept and (level := folded.get(text.casefold())) is not None:
+            return level
+        return equal.get(identity(text), text)
+
+    return find
+
+
+@cache
+def _spellings(levels: tuple[str, ...]) -> tuple[Collection[str], Mapping[str, str], Mapping[Any, str]]:
+    """Levels; by small letters; and by what they are as numbers, where that tells them apart."""
+    folded, equal = dict[str, str](), dict[Any, str]()
+    for level in levels:
+        folded.setdefault(level.casefold(), level)
+        if not isinstance(identity(level), str):
+            equal.setdefault(identity(level), level)
+    n_numbers = sum(not isinstance(identity(level), str) for level in levels)
+    return frozenset(levels), folded, equal if len(equal) == n_numbers else {}
+
+
+@cache
+def number_of(
+    point: str = ".", thousands: str | None = None, unit: str | None = None
+) -> Callable[[str], float | None]:
+    """Function that reads a number as a column writes it; None of what is none."""
+    mark = re.escape(thousands or "")
+    groups = rf"\d{{1,3}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}|" if thousands else ""
+    digits = re.compile(rf"({groups}\d+)?(?:{re.escape(point)}(\d*))?", re.ASCII)
+    plain = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+    def parse(text: str) -> float | None:
+        if point == "." and plain.fullmatch(text):
+            return _finite(text)
+        if not (match := NUMBER.fullmatch(text)):
+            return None
+        written = match["unit"] or match["currency"]
+        if (written and written != unit) or (match["unit"] and match["currency"]):
+            return None
+        if not (cut := digits.fullmatch(match["digits"])) or bool(match["open"]) != bool(match["close"]):
+            return None
+        whole = re.sub(r"\D", "", cut[1] or "")
+        value = _finite(f"{whole}.{cut[2] or 0}{match['exponent'] or ''}")
+        minus = "-" in (match["sign"], match["inner"], match["behind"]) or match["open"]
+        return value if value is None or not minus else -value
+
+    return parse
+
+
+def _finite(text: str) -> float | None:
+    return value if math.isfinite(value := float(text)) else None
+
+
+def bounds_of(values: FloatArray, *, dates: bool = False) -> tuple[float, float]:
+    """Least and largest of some numbers; of dates the whole days."""
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    return (math.floor(low), math.floor(high)) if dates else (low, high)

@@ -1,0 +1,113 @@
+"""Dates and times as people write them: days since 1970, hours and seconds."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from functools import cache
+
+__all__ = ["CLOCK", "DATES", "EPOCH", "TIMES", "as_date", "days_of", "hours_of", "seconds_of"]
+
+_MONTHS = {
+    m: i % 12 + 1
+    for i, m in enumerate(
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+    )
+}
+_MONTHS |= {
+    "mär": 3,
+    "mai": 5,
+    "okt": 10,
+    "dez": 12,
+    "fév": 2,
+    "fev": 2,
+    "avr": 4,
+    "aoû": 8,
+    "aou": 8,
+    "déc": 12,
+}
+_MONTHS |= {
+    "oca": 1,
+    "şub": 2,
+    "nis": 4,
+    "haz": 6,
+    "tem": 7,
+    "ağu": 8,
+    "eyl": 9,
+    "eki": 10,
+    "kas": 11,
+    "ara": 12,
+}
+_CLOCK = r"([0-9]{1,2}):([0-9][0-9])(?::([0-9][0-9])(?:\.[0-9]+)?)?\s*([AaPp][Mm])?"
+_TIME = rf"(?:[ T]+{_CLOCK}\s*(Z|[+-][0-9][0-9]:?[0-9][0-9])?)?"
+DATES = {
+    "y-m-d": re.compile(r"([0-9]{4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})" + _TIME),
+    "d-m-y": re.compile(r"([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4}|[0-9][0-9])" + _TIME),
+    "m-d-y": re.compile(r"([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4}|[0-9][0-9])" + _TIME),
+    "ymd": re.compile(r"((?:19|20)[0-9][0-9])([0-9][0-9])([0-9][0-9])" + _TIME),
+    "d mon y": re.compile(r"([0-9]{1,2})[ -.]+([^\W\d]{3,9})\.?[ -.,]+([0-9]{4}|[0-9][0-9])" + _TIME),
+    "mon d y": re.compile(r"([^\W\d]{3,9})\.? +([0-9]{1,2}),? +([0-9]{4})" + _TIME),
+}
+"""Ways to write a date; between day and month before the year the column decides."""
+
+CLOCK = re.compile(r"(\d{1,3}):(\d\d)(?::(\d\d)(?:\.\d+)?)?\s*([AaPp][Mm])?", re.ASCII)
+"""A time of day, or a duration."""
+
+TIMES = ("h:m", "h:m:s")
+EPOCH = dt.date(1970, 1, 1).toordinal()
+
+
+def hours_of(text: str) -> float | None:
+    """Hours of a time of day."""
+    return None if (seconds := seconds_of(text)) is None else seconds / 3600
+
+
+def seconds_of(text: str) -> float | None:
+    """Seconds of a time of day or a duration."""
+    if not (match := CLOCK.fullmatch(text)):
+        return None
+    hours = int(match[1])
+    if match[4]:
+        hours = hours % 12 + 12 * (match[4].lower() == "pm")
+    return 3600.0 * hours + 60 * int(match[2]) + int(match[3] or 0)
+
+
+@cache
+def days_of(format: str | None) -> Callable[[str], float | None]:
+    """Function that reads a date, in one of the forms of a column, as days since 1970; UTC where it says."""
+    forms = [form for form in (format or "y-m-d").split(" or ") if form in DATES]
+
+    def parse(text: str) -> float | None:
+        for form in forms:
+            if (match := DATES[form].fullmatch(text)) and (days := _days(form, match)) is not None:
+                return days
+        return None
+
+    return parse
+
+
+def _days(form: str, match: re.Match[str]) -> float | None:
+    first, second, third, hour, minute, second_of, half, zone = match.groups()
+    order = {"d-m-y": (2, 1, 0), "m-d-y": (2, 0, 1), "d mon y": (2, 1, 0), "mon d y": (2, 0, 1)}.get(
+        form, (0, 1, 2)
+    )
+    parts = first, second, third
+    year, month, day = (parts[at] for at in order)
+    number = int(month) if month.isdecimal() else _MONTHS.get(month[:3].casefold(), 0)
+    years = int(year) + (0 if len(year) == 4 else 2000 if int(year) < 50 else 1900)
+    try:
+        whole = dt.date(years, number, int(day)).toordinal() - EPOCH
+    except ValueError:
+        return None
+    hours = int(hour or 0)
+    if half:
+        hours = hours % 12 + 12 * (half.lower() == "pm")
+    east = 0 if zone in (None, "Z") else int(zone[0] + "1") * (int(zone[1:3]) * 60 + int(zone[-2:]))
+    return whole + (hours * 60 + int(minute or 0) - east) / 1440 + int(second_of or 0) / 86400
+
+
+def as_date(days: float) -> str:
+    """Day of a number of days since 1970, as 2024-05-31."""
+    low, high = 1 - EPOCH, dt.date.max.toordinal() - EPOCH
+    return str(dt.date.fromordinal(int(min(max(days, low), high) // 1) + EPOCH))

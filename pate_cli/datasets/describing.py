@@ -1,0 +1,337 @@
+"""The schema of a file, decided by its records, with what its owner must decide and what does not fit.
+
+Of a private file a schema keeps what each part of the records decides that leaves some of them out: then no
+single record has decided it. For let the records be dealt to ten by their content, and let the decisions
+made without each of the ten be equal. A record more or less is in one of them, and the decision without
+that one is the same for both files: if each has ten equal decisions, they have the same one. Else the owner
+is asked.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pate_cli.datasets.column import Column, Reading, bounds_of, distinct_texts
+from pate_cli.datasets.column_names import proposed_bounds
+from pate_cli.datasets.deciding import Ask, Decision, decide, point_of
+from pate_cli.datasets.distinct import Cells
+from pate_cli.datasets.labels import in_order
+from pate_cli.datasets.reading import RecordTable
+from pate_cli.datasets.schema import Schema, changed, typed
+from pate_cli.errors import ConfigError, DataError
+from pate_cli.types import IntArray
+
+__all__ = ["Described", "Edits", "describe", "read_edits"]
+
+Edits = Mapping[str, Mapping[str, Any]]
+"""What the owner has decided, by column and key."""
+
+_PARTS = 10
+_FEW = 5000
+_OF_OWNER = ("persons", "zone")
+"""Keys that answer a question, and are none of a column."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """A schema, for its file; figures for the owner's screen, by column; questions; and what is refused."""
+
+    schema: Schema
+    found: Mapping[str, Column]  # with the bounds and levels of these records
+    missing: Mapping[str, int]
+    asked: Sequence[Ask]
+    refused: Sequence[tuple[int, str]]
+    remarks: Sequence[str] = field(default_factory=tuple)
+
+
+def describe(
+    table: RecordTable,
+    *,
+    target: str | None = None,
+    unit: str | None = None,
+    edits: Edits | None = None,
+    public: bool = False,
+    rows: RecordTable | None = None,
+    words: Sequence[str] = (),
+    used: bool = False,
+    source: str = "",
+) -> Described:
+    """Decide on all columns of a table, and what of it a schema may hold.
+
+    All of it is written where the table is `public`; else bounds and levels are those of the public `rows`,
+    of the edits, or proposals that no record decides. Where columns are `used`, numbers are, even constant.
+    """
+    edits = edits or {}
+    decisions, point = _decisions(table, target, unit, edits, public, words, used)
+    asked = [Ask("", key, question, "") for key, question in table.asked]
+    refused, remarks = list(table.refused), list(table.remarks)
+    columns, found, missing = {}, {}, {}
+    for name, decision in decisions.items():
+        asked += decision.asked
+        remarks += [f"{name!r}: {remark}" for remark in decision.remarks]
+        column = _edited(decision.column, edits.get(name, {}), name)
+        entry, reading = column, None
+        if column.kind != "ignored":
+            reading = column.read(table.frame[name], words, point)
+            missing[name] = _n_missing(reading)
+            entry = _bounded(column, reading)
+        found[name] = entry
+        if name == target:
+            continue
+        columns[name] = entry if public else _private(name, column, edits.get(name, {}), rows, point)
+        if reading is not None and not public and (n := _beyond(columns[name], reading)):
+            bounds = f"{columns[name].about} ({columns[name].source})"
+            remarks.append(f"{name!r}: {n:,} cells beyond {bounds}, to be clipped")
+    refused += [pair for name, decision in decisions.items() for pair in _lines(table, name, decision)]
+    classes = _classes(found.get(target or ""), edits.get(target or "", {}), public, rows, target, table)
+    target_missing = None
+    if target is not None and missing.get(target):
+        target_missing = "dropped" if edits.get(target, {}).get("missing") == "dropped" else None
+        if target_missing is None:
+            question = f"{missing[target]:,} records have no label: leave them out"
+            asked.append(Ask(target, "missing", question, "dropped"))
+    for name, kind in table.unread.items():
+        columns[name] = Column("ignored", why=f"holds {kind}")
+    form = {**table.written, "decimal": point} if table.written else {}
+    schema = Schema(
+        columns,
+        source,
+        target,
+        classes,
+        unit,
+        list(words),
+        form,
+        rows="public" if public else "private",
+        target_missing=target_missing,
+    )
+    return Described(schema, found, missing, asked, sorted(set(refused)), remarks)
+
+
+def _decisions(
+    table: RecordTable,
+    target: str | None,
+    unit: str | None,
+    edits: Edits,
+    public: bool,
+    words: Sequence[str],
+    used: bool,
+) -> tuple[dict[str, Decision], str]:
+    """Decision on each column, by all records; of a private table asked where a part decides otherwise."""
+    marks = _dealt(marks_of(table))
+    cells = {}
+    for name in [name for name in table.columns if name != unit]:
+        given = {k: v for k, v in edits.get(name, {}).items() if (name, k) != (target, "missing")}
+        given |= {"persons": True} if unit else {}
+        written = table.units.get(name, ""), name in table.row_names
+        cells[name] = Cells(name, table.frame[name], given, words, *written, used, marks)
+    every = list(cells.values())
+    point = point_of(every, None, table.decimal)
+    whole = {name: decide(one, None, point, target=name == target) for name, one in cells.items()}
+    if public:
+        return whole, point[0]
+    for name, decision in whole.items():
+        if used and name != target and decision.column.kind != "ignored":
+            idle = decide(replace(cells[name], used=False), None, point).column
+            if idle.kind == "ignored":
+                hardly = f"used, though there is hardly anything to learn from it ({idle.why})"
+                decision.remarks.append(f"{hardly}; {typed('drop', name)} leaves it out")
+    parts = np.unique(marks).tolist()
+    points = [point_of(every, part, table.decimal) for part in parts]
+    for name, decision in whole.items():
+        one, ours = cells[name], _kept(decision.column)
+        if name == target or (one.surely_number and len(set(points)) == 1):
+            continue
+        others = [_kept(decide(one, part, at).column) for part, at in zip(parts, points, strict=True)]
+        if (other := next((column for column in others if column != ours), None)) is not None:
+            keys = ("kind", "decimal", "thousands", "unit", "format", "answers", "why")
+            key = next(key for key in keys if getattr(ours, key) != getattr(other, key))
+            question = f"a few records decide: {key} {getattr(ours, key)} or {getattr(other, key)}"
+            key, value = ("kind", "ignored") if key == "why" else (key, getattr(ours, key))
+            if all(ask.key != key for ask in decision.asked):
+                decision.asked.append(Ask(name, key, question, "" if value is None else str(value)))
+    return whole, point[0]
+
+
+def _kept(column: Column) -> Column:
+    """What of a decision may be written of a private file; words for missing are asked for."""
+    return replace(column, missing=None)
+
+
+def marks_of(table: RecordTable) -> IntArray:
+    """A number of each record, made of its cells alone."""
+    if table.marks is not None:
+        return np.asarray(table.marks)
+    total = np.zeros(len(table.frame), dtype=np.int64)
+    for name in table.columns:
+        texts, codes = distinct_texts(table.frame[name])
+        total += np.array([zlib.crc32(text.encode("utf-8", "replace")) for text in texts], dtype=np.int64)[
+            codes
+        ]
+    return total
+
+
+def _dealt(marks: IntArray) -> IntArray:
+    """Number of the part of each record; equal ones of few are dealt to all parts, one after another."""
+    if len(marks) > _FEW:
+        return marks % _PARTS
+    order = np.argsort(marks, kind="stable")
+    first = np.flatnonzero(np.diff(marks[order], prepend=marks.min() - 1))
+    before = np.arange(len(marks)) - np.repeat(first, np.diff(np.append(first, len(marks))))
+    rank = np.empty(len(marks), dtype=np.int64)
+    rank[order] = before
+    return np.asarray((marks + rank) % _PARTS)
+
+
+def _edited(column: Column, edits: Mapping[str, Any], name: str) -> Column:
+    """A decision with what the owner said of the column."""
+    given = {key: value for key, value in edits.items() if key not in _OF_OWNER and value != "dropped"}
+    if given.get("empty") == "missing":
+        del given["empty"]
+    if "missing" in given and not given["missing"]:
+        given["missing"] = None
+    if column.kind == "ignored" and not ({"kind"} & {*given}):
+        given = {}
+    if given.keys() & {"low", "high", "levels"}:
+        given["source"] = "hand"
+    return changed(column, given, name) if given else column
+
+
+def _n_missing(reading: Reading) -> int:
+    """Number of cells without a value; those that are refused are none of them."""
+    if reading.odd is None:
+        return int((reading.values == "").sum())
+    return int((np.isnan(reading.values) & ~reading.odd).sum())
+
+
+def _bounded(column: Column, reading: Reading) -> Column:
+    """A column with the bounds or levels of the cells that were read, where it has none."""
+    if column.is_number:
+        if column.low is not None or not len(reading.values) or np.isnan(reading.values).all():
+            return column
+        low, high = bounds_of(reading.values, dates=column.kind == "date")
+        return replace(column, low=low, high=high if high > low else low + 1)
+    if column.kind != "category" or column.levels is not None:
+        return column
+    return replace(column, levels=merged(reading.values, kept=column.case == "kept"))
+
+
+def merged(texts: Any, *, kept: bool = False) -> list[str]:
+    """Levels of a category: texts that differ in capitals alone are one, the most frequent."""
+    counts = Counter({str(text): int(n) for text, n in texts.value_counts().items() if text and n})
+    if kept:
+        return list(in_order(list(counts)))
+    best: dict[str, str] = {}
+    for text in sorted(counts, key=lambda t: (-counts[t], t)):
+        best.setdefault(text.casefold(), text)
+    return list(in_order(list(best.values())))
+
+
+def _private(
+    name: str, column: Column, edits: Mapping[str, Any], rows: RecordTable | None, point: str
+) -> Column:
+    """An entry without what private records decide."""
+    if column.kind == "ignored" or column.source == "hand":
+        return column
+    if rows is not None and name in rows.columns:
+        read = column.read(rows.frame[name], (), point)
+        return replace(_bounded(column, read), source=rows.path.name)
+    today = float(dt.date.today().toordinal() - dt.date(1970, 1, 1).toordinal())
+    if bounds := proposed_bounds(name, column, today):
+        return replace(column, low=bounds[0], high=bounds[1], source="proposal")
+    return column
+
+
+def _beyond(column: Column, reading: Reading) -> int:
+    """Number of cells beyond the bounds of a schema."""
+    if not column.is_number or column.low is None or column.high is None:
+        return 0
+    last = column.high + (column.kind == "date")
+    return int(((reading.values < column.low) | (reading.values > last)).sum())
+
+
+def _lines(table: RecordTable, name: str, decision: Decision) -> Iterator[tuple[int, str]]:
+    """Line of each cell that is refused."""
+    if decision.refused:
+        codes = distinct_texts(table.frame[name])[1]
+        for text, why in decision.refused:
+            for row in np.flatnonzero(codes == text):
+                yield int(table.frame.index[int(row)]), f"{name!r} has {why}"
+
+
+def _classes(
+    found: Column | None,
+    edits: Mapping[str, Any],
+    public: bool,
+    rows: RecordTable | None,
+    target: str | None,
+    table: RecordTable,
+) -> list[str] | None:
+    """Classes that a schema may hold."""
+    if found is None or found.kind != "category":
+        return None
+    if public or "levels" in edits:
+        return found.levels
+    if rows is not None and target in rows.columns:
+        levels = _bounded(replace(found, levels=None), found.read(rows.frame[target])).levels
+        return levels if levels and len(levels) > 1 else None
+    return None
+
+
+def read_edits(texts: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Read what `--set COLUMN.KEY=VALUE` says, of the columns of a file."""
+    edits: dict[str, dict[str, Any]] = {}
+    accepted = "COLUMN.KEY=VALUE, as age.high=120 or ward.levels=[north,south]"
+    for text in texts:
+        fits = [name for name in names if re.match(re.escape(name) + r"\.\w+=", text)]
+        if not fits:
+            raise ConfigError("--set", text, f"{accepted}; columns: {', '.join(map(repr, names))}")
+        name = max(fits, key=len)
+        key, _, value = text[len(name) + 1 :].partition("=")
+        given: Any = value
+        if value.startswith("[") and value.endswith("]"):
+            import yaml
+
+            try:
+                read = yaml.load(value, yaml.BaseLoader)
+            except yaml.YAMLError:
+                raise ConfigError("--set", text, accepted) from None
+            given = [str(item) for item in read]
+        elif key in ("levels", "missing", "answers") and value not in ("dropped", "true", "false"):
+            given = [value]
+        edits.setdefault(name, {})[key] = given
+    allowed = {
+        "kind",
+        "low",
+        "high",
+        "levels",
+        "missing",
+        "answers",
+        "decimal",
+        "thousands",
+        "unit",
+        "format",
+    }
+    allowed |= {"case", "empty", "scale", *_OF_OWNER}
+    for name, keys in edits.items():
+        if strange := {*keys} - allowed:
+            raise ConfigError(
+                "--set", f"{name}.{min(strange)}", f"{name}. and one of {', '.join(sorted(allowed))}"
+            )
+        keys_of = {
+            k: v
+            for k, v in keys.items()
+            if k not in _OF_OWNER and v != "dropped" and (k, v) != ("empty", "missing")
+        }
+        try:
+            changed(Column(), {k: v for k, v in keys_of.items() if k not in ("low", "high")}, name)
+        except DataError as error:
+            raise ConfigError("--set", name, str(error)) from None
+    return edits

@@ -1,0 +1,110 @@
+"""Encoding of a text: stated, or the one whose letters explain it."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pate_cli.datasets.reading import marked
+from pate_cli.errors import DataError
+
+__all__ = ["Decoded", "decoded"]
+
+_LETTERS = {
+    "cp1252": "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëìíîïñòóôõöøùúûüÿœŒŸš°€£µ–—’‘“”„²³§«»·ºª½\xa0¿¡",
+    "cp1254": "çğıöşüÇĞİÖŞÜâîû°€\xa0’–",
+    "cp1250": "ąćęłńóśźżĄĆĘŁŃÓŚŹŻáčďéěíňřšťúůýžÁČĎÉĚÍŇŘŠŤÚŮÝŽőűŐŰöüÖÜäÄß°€\xa0–„”",
+    "cp1251": "абвгдежзийклмнопрстуфхцчшщъыьэюяАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯёЁіїєґІЇЄҐ№\xa0–«»",
+    "cp1253": "αβγδεζηθικλμνξοπρςστυφχψωΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩάέήίόύώΆΈΉΊΌΎΏϊϋΐΰ\xa0«»–",
+}
+"""Letters of each encoding that are usual in the languages it is for."""
+
+_OTHER_SCRIPTS = ("cp1251", "cp1253")
+
+
+@dataclass
+class Decoded:
+    """A text in UTF-8, with ends of lines as in Unix; how it was written; and lines that do not fit."""
+
+    path: Path
+    hint: str
+    encoding: str = "utf-8"
+    content: bytes = b""
+    remarks: list[str] = field(default_factory=list)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    refused: list[tuple[int, str]] = field(default_factory=list)
+
+
+def decoded(path: Path, raw: bytes, encoding: str | None, option: str) -> Decoded:
+    """Decode the content of a file; `encoding` is what its owner says (by an `option`), or a schema."""
+    found = Decoded(path, f"{option} says what it is, as cp1252")
+    found.content = _as_utf8(raw, encoding, found)
+    return found
+
+
+def _as_utf8(raw: bytes, encoding: str | None, found: Decoded) -> bytes:
+    encoding = encoding or marked(raw)
+    if encoding in _LETTERS and not raw.isascii() and _is_utf8(raw):
+        encoding = "utf-8"  # by chance nothing else is
+    if encoding is None and raw[1:2000:2].count(0) > 500:
+        encoding = "utf-16-le"
+    if encoding in (None, "utf-8", "utf-8-sig"):
+        found.encoding = "utf-8-sig" if raw.startswith(codecs.BOM_UTF8) else "utf-8"
+        raw = raw.removeprefix(codecs.BOM_UTF8)
+        if not _is_utf8(raw):
+            raw = _other_encoding(raw, encoding, found)
+    else:
+        found.encoding = encoding
+        try:
+            raw = raw.decode(encoding).encode("utf-8", "surrogatepass")
+        except UnicodeError as error:
+            line = raw.count(b"\n", 0, getattr(error, "start", 0)) + 1
+            raise DataError(f"{found.path}, line {line}: not {encoding} text") from None
+    return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _other_encoding(raw: bytes, declared: str | None, found: Decoded) -> bytes:
+    """Text that is no UTF-8: of the encoding whose letters explain it, or UTF-8 with a few stray bytes."""
+    text = raw.decode("utf-8", "surrogateescape")
+    stray = {i for i, line in enumerate(text.split("\n"), 1) if any("\udc80" <= c <= "\udcff" for c in line)}
+    good = sum(c > "\x7f" and not "\udc80" <= c <= "\udcff" for c in text)
+    if declared or good > 5 * len(stray) or len(stray) < 2:  # two lines decide
+        found.refused += [(line, f"not UTF-8 text; {found.hint}") for line in sorted(stray)]
+        shown = re.sub("[\udc80-\udcff]", "?", text)
+        return shown.encode()
+    odd = {name: _unexplained(raw, name) for name in _LETTERS}
+    name, *others = sorted(odd, key=lambda one: len(odd[one]))
+    text = raw.decode(name, "replace")
+    rivals = [
+        one for one in others if len(odd[one]) <= len(odd[name]) + 1 and raw.decode(one, "replace") != text
+    ]
+    if len(odd[name]) > 0.4 * len(stray):
+        raise DataError(f"{found.path}: the encoding is none of utf-8, {', '.join(_LETTERS)}; {found.hint}")
+    found.encoding = name
+    words = sorted(set(re.findall(r"\w*[^\W\x00-\x7f]\w*", text)), key=lambda w: (-len(w), w))[:3]
+    found.remarks.append(f"{name}: it reads {', '.join(words)}")
+    if rivals:
+        found.asked.append(("encoding", f"{name} or {rivals[0]}?"))
+    return text.encode()
+
+
+def _unexplained(raw: bytes, name: str) -> set[int]:
+    """Lines with a character that is not usual in the languages of an encoding."""
+    usual = set(_LETTERS[name])
+    # a word of Latin letters has some of ASCII, one of other scripts none
+    strange = re.compile(
+        "[A-Za-z][^\\W\\d_\x00-\x7f]" if name in _OTHER_SCRIPTS else "[^\\W\\d_\x00-\x7f]{4}"
+    )
+    lines = enumerate(raw.decode(name, "replace").split("\n"))
+    odd = ((i, line) for i, line in lines if not line.isascii())
+    return {i for i, line in odd if strange.search(line) or any(c > "\x7f" and c not in usual for c in line)}

@@ -1,0 +1,113 @@
+"""Schema of a run that declares none: decided by the public file, or by the one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pate_cli.datasets.deciding import Ask
+from pate_cli.datasets.describing import describe
+from pate_cli.datasets.reading import RecordTable
+from pate_cli.datasets.schema import Schema, typed
+from pate_cli.errors import DataError
+
+if TYPE_CHECKING:
+    from pate_cli.datasets.table_dataset import TableOptions
+
+__all__ = ["undeclared"]
+
+_AUTO = "auto"
+
+
+def undeclared(
+    private: RecordTable,
+    public: RecordTable | None,
+    target: str,
+    unit: str | None,
+    options: TableOptions,
+    words: Sequence[str],
+) -> tuple[Schema, Sequence[Ask], Sequence[str]]:
+    """The schema that a public file decides, or the one file; refuses what its owner has to decide."""
+    table = private if public is None else public
+    edits: dict[str, dict[str, Any]] = {}
+    for key, names in (
+        ("number", options.numeric),
+        ("category", options.categories),
+        ("ignored", options.drop),
+    ):
+        for name in names or ():
+            edits.setdefault(name, {})["kind"] = key
+    for name in options.numeric or ():
+        edits[name]["missing"] = True
+    if options.columns:
+        left_out = {*table.columns} - {*options.columns, target}
+        edits |= {name: {"kind": "ignored"} for name in left_out}
+    if public is not None:  # what the private file does not have is not used
+        edits |= {name: {"kind": "ignored"} for name in {*public.columns} - {*private.columns, target}}
+    named = None if unit == _AUTO else unit
+    source = "of each split's public share" if public is None else f"inferred from {public.path.name}"
+    found = describe(
+        table,
+        target=target,
+        unit=named,
+        edits=edits,
+        public=public is not None,
+        words=words,
+        used=public is None,
+        source=source,
+    )
+    if found.refused:
+        line, why = found.refused[0]
+        more = f"; and {len(found.refused) - 1} more cells" if len(found.refused) > 1 else ""
+        name, cell = _named_cell(why)
+        accepted = f"{typed('numeric', name)} (such cells are missing), {typed('missing', cell)}, "
+        accepted += f"{typed('categories', name)} or {typed('drop', name)}"
+        raise DataError(f"{table.path}, {table.word} {line}: column {why}; accepted: {accepted}{more}")
+    chosen = dict(found.schema.columns)
+    if public is None:
+        for ask in found.asked:  # a private file decides no word: it is a category of its own
+            if ask.key == "missing" and ask.column in chosen and chosen[ask.column].kind == "category":
+                chosen[ask.column] = replace(chosen[ask.column], missing=None)
+    asked = [
+        ask
+        for ask in found.asked
+        if not ask.safe
+        and not (ask.key == "missing" and (ask.column == target or chosen[ask.column].kind == "category"))
+    ]
+    if asked:
+        shown = "; ".join(
+            f"{ask.column!r}: {ask.question}" if ask.column else f"{ask.key}: {ask.question}" for ask in asked
+        )
+        raise DataError(f"{table.path}: to decide: {shown}; accepted: {_accepted(asked[0], table, target)}")
+    safe = [f"{ask.column!r}: {ask.question}" for ask in found.asked if ask.safe and ask.key != "persons"]
+    said = [text for text in (*found.remarks, *safe) if not text.startswith(f"{target!r}: ")]
+    columns = {
+        name: replace(column, low=None, high=None, source=None)
+        if public is None
+        else replace(column, source=None)
+        for name, column in chosen.items()
+    }
+    classes = found.schema.classes if public is not None and len(found.schema.classes or ()) > 1 else None
+    schema = replace(found.schema, columns=columns, rows="private", classes=classes, target_missing=None)
+    return schema, found.asked, said
+
+
+def _named_cell(why: str) -> tuple[str, str]:
+    """Column and cell of a refusal: 'lab' has '5x', no number."""
+    name, _, rest = why.partition(" has ")
+    return name[1:-1], rest.rpartition(", no ")[0][1:-1]
+
+
+def _accepted(ask: Ask, table: RecordTable, target: str) -> str:
+    """Options that answer a question, or the command that asks for them."""
+    describe_it = f"pate data describe {table.path} --target {target}"
+    if not ask.column:
+        return f"dataset.{ask.key}=..., or {describe_it}, which writes a schema"
+    if ask.key == "missing":
+        words = ask.value[1:-1].split(",")
+        return f"{typed('missing', *words)}, {typed('categories', ask.column)} or {typed('drop', ask.column)}"
+    kinds = f"{typed('numeric', ask.column)}, {typed('categories', ask.column)}, {typed('drop', ask.column)}"
+    if ask.key == "decimal":
+        return f"""'dataset.decimal=","' or dataset.decimal=., {kinds}"""
+    return f"{kinds}, or {describe_it}, which asks and writes a schema"

@@ -1,0 +1,400 @@
+"""How a text file of a table is written: bytes -> encoding, delimiter, records, lines, and what does not fit.
+
+Python's `csv` cuts a file that has titles, comments or lines of another length, numpy all others.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pate_cli.checks import Flag, Or, option
+from pate_cli.datasets.cells import typed_cells
+from pate_cli.datasets.column import MISSING, NO_NUMBER, NUMBER
+from pate_cli.datasets.encodings import decoded
+from pate_cli.datasets.names import normal
+from pate_cli.datasets.reading import RecordTable, read_bytes
+from pate_cli.errors import DataError
+from pate_cli.types import IntArray
+
+__all__ = ["ENCODING", "SEPARATOR", "CsvFormat", "Word", "read_csv", "refused_lines"]
+
+_DELIMITERS = ",;\t|"
+_NO_TEXT = {
+    b"PK\x03\x04": "a spreadsheet, to be saved as CSV, or an archive (then its name ends in .zip)",
+    b"PAR1": "a Parquet file (dataset=parquet; its name ends in .parquet)",
+    b"\x1f\x8b": "compressed (then its name ends in .gz)",
+}
+_UNITS = re.compile(r"-|\(?\[?([%‰°µμ]?[A-Za-z]{0,5}([/²³][A-Za-z0-9]{0,4})?|years?|Jahre|ans)\]?\)?")
+_FOOTER = re.compile(r"\W*(total|sum|summe|gesamt|source|quelle|note|generated|n ?=)\b", re.IGNORECASE)
+_NO_UNIT = MISSING | NO_NUMBER
+_SAMPLE = 100_000
+_FEW = 5000
+"""Records up to which each has a mark that hardly another one has."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """Check of a text by the function that brings it into its usual form."""
+
+    what: str
+    read: Callable[[Any], str]
+
+    def take(self, value: object) -> str:
+        """See `Check`."""
+        try:
+            return self.read(value)
+        except (LookupError, TypeError):
+            raise ValueError from None
+
+    def describe(self) -> str:
+        """See `Check`."""
+        return self.what
+
+
+def _separator(value: Any) -> str:
+    value = "\t" if value == "\\t" else value
+    if len(value) != 1 or value in '"\r\n':
+        raise ValueError
+    return str(value)
+
+
+SEPARATOR = Word("one character, such as , or ; or \\t", _separator)
+ENCODING = Word("an encoding such as utf-8, utf-16 or cp1252", lambda name: codecs.lookup(name).name)
+DECIMAL = Word("""., or a comma: 'dataset.decimal=","'""", {".": ".", ",": ","}.__getitem__)
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How a file is written; what is None is found by its content."""
+
+    sep: str | None = option(None, Or("null", SEPARATOR))
+    encoding: str | None = option(None, Or("null", ENCODING))
+    decimal: str | None = option(None, Or("null", DECIMAL))
+    quote: str | None = option(None, Or("null", Word("\" or '", {'"': '"', "'": "'"}.__getitem__)))
+    header: bool = option(True, Flag())  # without one, columns are named by their number, from 1
+
+
+@dataclass
+class _Written:
+    """What is found out about a file on the way: lines that are not read, and why."""
+
+    path: Path
+    encoding: str = "utf-8"
+    delimiter: str = ","
+    quote: str = '"'
+    header: bool = True
+    header_line: int = 1
+    option: str = "dataset.sep"
+    remarks: list[str] = field(default_factory=list)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    refused: list[tuple[int, str]] = field(default_factory=list)
+    units: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
+
+    def skip(self, line: int, what: str, cells: Iterable[str]) -> None:
+        """Leave a line out, and say so."""
+        text = " ".join(cells).strip()
+        self.remarks.append(f"line {line}: {what}" + (f" ({text[:30]!r})" if text else ""))
+        self.skipped[what] = self.skipped.get(what, 0) + 1
+
+
+def read_csv(
+    path: Path,
+    form: CsvFormat,
+    text: Collection[str] = (),
+    *,
+    keep: bool = False,
+    key: str = "dataset.{}",
+) -> RecordTable:
+    """Read a file, perhaps compressed; see `RecordTable`.
+
+    Cells of the columns `text` stay as they are written, even where all of them are numbers. Lines that do
+    not fit are refused, all at once; with `keep` they are left out, and in `RecordTable.refused`.
+    `key` is how a user types an option of the format, for messages.
+    """
+    raw, checksum = read_bytes(path)
+    for mark, what in _NO_TEXT.items():
+        if raw.startswith(mark):
+            raise DataError(f"{path}: {what}; accepted: a CSV file")
+    text_of = decoded(path, raw, form.encoding, key.format("encoding"))
+    raw, found = text_of.content, _Written(path, text_of.encoding, header=form.header)
+    found.option = key.format("sep")
+    found.remarks, found.asked, found.refused = text_of.remarks, text_of.asked, text_of.refused
+    if not raw.strip():
+        raise DataError(f"{path}: empty, no header line in it")
+    if raw.lstrip()[:1] in (b"[", b"{") and raw.rstrip()[-1:] in (b"]", b"}"):
+        raise DataError(f"{path}: JSON, not CSV; accepted: CSV, or JSON lines, an object a line (.jsonl)")
+    raw, found.delimiter, found.quote = _dialect(raw, form)
+    records = _plain_records(raw, found) or _each_record(raw, found)
+    names, body, lines, marks = records
+    if found.refused and not (keep and len(lines)):
+        raise DataError(refused_lines(path, found.refused))
+    if not len(lines):
+        at = f"; {found.remarks[0]}" if found.remarks else ""
+        raise DataError(f"{path}: no records after the header line{at}")
+    frame, decimal = typed_cells(body, names, found.delimiter, found.quote, form.decimal, text)
+    if len(frame) != len(lines):
+        raise DataError(f"{path}: {len(frame)} records in {len(lines)} lines: quotes that do not fit")
+    frame.index = lines
+    return RecordTable(
+        frame,
+        path,
+        checksum,
+        decimal=decimal,
+        written={
+            "encoding": found.encoding,
+            "delimiter": found.delimiter,
+            "quote": found.quote,
+            "header": found.header,
+        },
+        remarks=tuple(found.remarks),
+        asked=tuple(found.asked),
+        refused=tuple(found.refused),
+        units=found.units,
+        marks=marks,
+        skipped=found.skipped,
+        header_line=found.header_line,
+    )
+
+
+def refused_lines(path: Path, refused: Sequence[tuple[int, str]], word: str = "line") -> str:
+    """All lines that do not fit in one, the first 20 and a count."""
+    shown = "; ".join(f"{word} {line}: {why}" for line, why in refused[:20])
+    more = f"; and {len(refused) - 20} more" if len(refused) > 20 else ""
+    return f"{path}, {shown}{more}"
+
+
+def _dialect(raw: bytes, form: CsvFormat) -> tuple[bytes, str, str]:
+    """Content, delimiter and quote: those that cut most of the first lines into equally many cells."""
+    sample = raw[:_SAMPLE].decode("utf-8", "replace").splitlines()[:300]
+    if match := re.match(r"sep=(.)\s*$", sample[0]):
+        delimiter = match[1]
+    elif form.sep and form.sep in sample[0]:
+        delimiter = form.sep
+    else:
+        delimiter = max(_DELIMITERS, key=lambda one: _share(sample, one))
+    if not delimiter.isascii():  # one byte is looked for
+        raw, delimiter = raw.replace(delimiter.encode(), b"\x1f"), "\x1f"
+    cells = [cell.strip() for line in sample[:20] for cell in line.split(delimiter)]
+    single = sum(len(cell) > 1 and cell[0] == "'" == cell[-1] for cell in cells) > len(cells) / 3
+    return raw, delimiter, form.quote or ("'" if single and '"' not in "".join(sample) else '"')
+
+
+def _share(sample: Sequence[str], delimiter: str) -> float:
+    """Share of the first lines that a delimiter cuts into the usual number of cells, the more the better."""
+    counts = Counter(len(row) for row in _rows("\n".join(sample), delimiter, '"') if any(row))
+    cells, often = max(counts.items(), key=lambda item: (item[1], item[0]), default=(1, 0))
+    return (cells > 1) * (often / max(1, sum(counts.values())) + min(cells, 30) / 1000)
+
+
+def _rows(text: str, delimiter: str, quote: str) -> Iterable[list[str]]:
+    """Cells of each line; a cell may be of any length."""
+    csv.field_size_limit(2**31 - 1)
+    source = io.StringIO(text, newline="")
+    return csv.reader(source, delimiter=delimiter, quotechar=quote, skipinitialspace=True)
+
+
+_Records = tuple[list[str], bytes, Any, IntArray]
+"""Names of the columns, the records as CSV without a header, the line of each, and a mark of its content."""
+
+
+def _plain_records(raw: bytes, found: _Written) -> _Records | None:
+    """Records of a file in which every line fits, and none has to be looked at; None for all others."""
+    characters = np.frombuffer(raw, dtype=np.uint8)
+    newline, cut = characters == 10, characters == ord(found.delimiter)
+    quoted = found.quote.encode() in raw
+    if quoted:
+        quote = characters == ord(found.quote)
+        inside = np.cumsum(quote, dtype=np.uint8) & 1
+        opened = np.flatnonzero(quote & (inside == 1))
+        before = characters[opened[opened > 0] - 1]
+        if inside[-1] or not np.isin(before, [10, 32, ord(found.delimiter), ord(found.quote)]).all():
+            return None  # a quote within a cell
+        newline, cut = newline & (inside == 0), cut & (inside == 0)
+    ends = np.flatnonzero(newline)
+    ends = ends if raw.endswith(b"\n") else np.append(ends, len(raw))
+    starts = np.append(0, ends[:-1] + 1)
+    n_cut = np.diff(np.searchsorted(np.flatnonzero(cut), ends), prepend=0)
+    if not 0 < n_cut.min() == n_cut.max() or len(ends) <= found.header:
+        return None
+    first = characters[starts]
+    if ((ends - starts) <= n_cut).any() or (first == ord("#")).any() or raw.startswith((b"sep=", b"//")):
+        return None
+    head, second, last = (raw[starts[i] : ends[i]].decode() for i in (0, min(1, len(ends) - 1), -1))
+    cells, below, end = (next(iter(_rows(t, found.delimiter, found.quote))) for t in (head, second, last))
+    names = _names(cells, found)
+    if found.header and (_no_header(cells) or not all(names) or len(set(names)) < len(names)):
+        return None
+    if _FOOTER.match(end[0]) or all(_UNITS.fullmatch(cell.strip()) for cell in below):
+        return None
+    marks: IntArray
+    if len(ends) > _FEW + found.header:
+        weights = np.arange(256, dtype=np.uint8)
+        weights[list(_unmarked(found))] = 0
+        marks = np.add.reduceat(weights[characters], starts, dtype=np.int64)[found.header :]
+    else:
+        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+        marks = _marks([raw[start:end] for start, end in pairs][found.header :], found)
+    if quoted and (newlines := int(np.count_nonzero(characters == 10))) >= len(ends):
+        lines = np.searchsorted(np.flatnonzero(characters == 10), starts) + 1 if newlines else starts
+    else:
+        lines = np.arange(1, len(ends) + 1)
+    body = raw[starts[1] :] if found.header else raw
+    return names, body, lines[found.header :], marks
+
+
+def _unmarked(found: _Written) -> bytes:
+    """Bytes that do not count for the mark of a record: a cell may be quoted, or not."""
+    return (found.delimiter + found.quote + " \n\r").encode()
+
+
+def _marks(records: Sequence[bytes], found: _Written) -> IntArray:
+    """A number of each record, of the bytes of its cells."""
+    drop, mark = _unmarked(found), zlib.crc32 if len(records) <= _FEW else sum
+    return np.array([mark(record.translate(None, drop)) for record in records], dtype=np.int64)
+
+
+def _names(cells: Sequence[str], found: _Written) -> list[str]:
+    return [normal(c) for c in cells] if found.header else [str(i) for i in range(1, len(cells) + 1)]
+
+
+def _no_header(cells: Sequence[str]) -> bool:
+    """Whether numbers stand where names are expected, other than years."""
+    texts = [normal(cell) for cell in cells]
+    numbers = all(t.casefold() in MISSING or NUMBER.fullmatch(t) for t in texts)
+    return numbers and not all(re.fullmatch(r"(19|20)\d\d|\d", t) for t in texts if t)
+
+
+def _each_record(raw: bytes, found: _Written) -> _Records:
+    """Records of any file, line by line: titles, comments, units and footers are left out and said."""
+    reader: Any = _rows(raw.decode(), found.delimiter, found.quote)
+    rows: list[tuple[int, list[str]]] = []
+    start = 1
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                rows.append((start, cells))
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{found.path}, line {start}: not CSV ({error})") from None
+    if b'"' in raw and found.quote == '"' and _is_open(raw):
+        raise DataError(f"{found.path}, line {rows[-1][0]}: not CSV (unexpected end of data)")
+    if rows and re.match("sep=", rows[0][1][0]):
+        found.skip(rows[0][0], "the delimiter", rows.pop(0)[1])
+    for line, cells in [row for row in rows if row[1][0].lstrip().startswith(("#", "//"))]:
+        if line == rows[0][0] or _filled(cells) < len(cells) or len(cells) == 1:
+            found.skip(line, "a comment", cells)
+            rows.remove((line, cells))
+    if not rows:
+        raise DataError(f"{found.path}: empty, no header line in it")
+    width = _usual(len(cells) for _, cells in rows)
+    usual = _usual(_filled(cells) for _, cells in rows)
+    names = _header(rows, width, usual, found) if found.header else _names(rows[0][1], found)
+    while rows and _is_footer(rows, usual, width):
+        line, cells = rows.pop()
+        found.skip(line, "below the records", cells)
+    if len(names) == width - 1 and _is_empty([c[-1] for _, c in rows if len(c) == width]):
+        names.append("")  # each line ends in a delimiter
+    if not names[-1] and _is_empty([c[-1] for _, c in rows if len(c) == len(names)]):
+        behind = [row for row in rows if len(row[1]) == len(names) and row[1][-1].strip()]
+        found.refused += [(line, "a cell behind the last column") for line, _ in behind]
+        kept = [row for row in rows if row not in behind]
+        rows = [(line, cells[:-1] if len(cells) == len(names) else cells) for line, cells in kept]
+        names = names[:-1]
+        found.remarks.append("each line ends in a delimiter")
+    _units_line(rows, names, found)
+    for line, cells in rows:
+        if len(cells) != len(names):
+            whose = "the header" if found.header else "the first line"
+            counted = f"{len(cells)} cells, {whose} has {len(names)}"
+            found.refused.append((line, f"{counted} ({found.option} is {found.delimiter!r})"))
+    kept = [(line, cells) for line, cells in rows if len(cells) == len(names)]
+    found.refused.sort()
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=found.delimiter, quotechar=found.quote, lineterminator="\n")
+    writer.writerows(cells for _, cells in kept)
+    lines = np.array([line for line, _ in kept], dtype=np.int64)
+    marks = _marks(["".join(cells).encode() for _, cells in kept], found)
+    return names, buffer.getvalue().encode(), lines, marks
+
+
+def _is_empty(cells: Sequence[str]) -> bool:
+    """Whether a column holds nothing but for a slip of one record."""
+    return (n := _filled(cells)) < 2 and 10 * n < len(cells)
+
+
+def _is_open(raw: bytes) -> bool:
+    """Whether a quote is opened and not closed."""
+    try:
+        for _ in csv.reader(io.StringIO(raw.decode(), newline=""), strict=True):
+            pass
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False
+
+
+def _filled(cells: Iterable[str]) -> int:
+    return sum(bool(cell.strip()) for cell in cells)
+
+
+def _usual(numbers: Iterable[int]) -> int:
+    counts = Counter(numbers)
+    return max(counts, key=lambda number: (counts[number], number))
+
+
+def _header(rows: list[tuple[int, list[str]]], width: int, usual: int, found: _Written) -> list[str]:
+    """Names of the columns; the lines above the header are left out, and it is taken off the rows."""
+    enough = max(1, min(usual, width) - 1)
+    at = next((i for i, (_, c) in enumerate(rows[:20]) if _filled(c) >= enough and len(c) >= width - 1), 0)
+    for line, cells in rows[:at]:
+        found.skip(line, "above the header", cells)
+    del rows[:at]
+    if _no_header(rows[0][1]):
+        found.asked.append(("header", "numbers stand where names are expected: is there no header?"))
+    found.header_line, cells = rows.pop(0)
+    names = _names(cells, found)
+    seen: Counter[str] = Counter()
+    for i, name in enumerate(names):
+        seen[name] += 1
+        if seen[name] > 1 and name:
+            names[i] = f"{name}_{seen[name]}"
+            found.remarks.append(f"the column {name!r} occurs {seen[name]} times; called {names[i]!r}")
+    return names
+
+
+def _is_footer(rows: Sequence[tuple[int, list[str]]], usual: int, width: int) -> bool:
+    """Whether the last line is a total, or a note behind a gap, and no record that is cut short."""
+    cells = rows[-1][1]
+    first = next(cell for cell in cells if cell.strip())
+    few = _filled(cells) < max(2, usual / 2 + 1)
+    note = len(cells) == 1 != width and " " in first.strip()
+    return few and (note or bool(_FOOTER.match(first)))
+
+
+def _units_line(rows: list[tuple[int, list[str]]], names: Sequence[str], found: _Written) -> None:
+    """Take off a line of units below the header, if all below it are numbers."""
+    if not rows or len(rows[0][1]) != len(names) or not _filled(rows[0][1]):
+        return
+    line, cells = rows[0]
+    if not all(_UNITS.fullmatch(cell.strip()) for cell in cells):
+        return
+    units = {
+        i: cell.strip(" -()[]") for i, cell in enumerate(cells) if cell.strip().casefold() not in _NO_UNIT
+    }
+    below = [[normal(row[i]) for _, row in rows[1:30] if len(row) == len(names)] for i in units]
+    held = [[text for text in cells if text.casefold() not in MISSING] for cells in below]
+    if units and all(len(texts) > 1 and all(map(NUMBER.fullmatch, texts)) for texts in held):
+        found.units.update({names[i]: unit for i, unit in units.items() if unit})
+        found.skip(line, "units", cells)
+        del rows[0]

@@ -1,0 +1,357 @@
+"""`pate data describe`: files as people bring them, what a schema may hold of a private one, and its use."""
+
+from __future__ import annotations
+
+import json
+import random
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pate_cli.cli import main
+from pate_cli.datasets import load
+from pate_cli.datasets.describing import describe, read_edits
+from pate_cli.datasets.schema import as_yaml, read_schema
+from pate_cli.datasets.written import CsvFormat, read_csv
+from pate_cli.errors import DataError, InputError
+
+N = 160
+
+
+def cells(seed=0, n=N):
+    """Columns of texts, by what they are like; `y` is the class."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    days = rng.integers(0, 900, n)
+    date = np.datetime64("2021-02-03") + days.astype("timedelta64[D]")
+    pay = rng.integers(20_000, 180_000, n)
+    gap = rng.random(n) < 0.12
+    year, month, day = (np.array([str(d).split("-")[i] for d in date]) for i in range(3))
+    return {
+        "x": [f"{v:.2f}" for v in x],
+        "comma": [f"{v:.2f}".replace(".", ",") for v in x * 20],
+        "dmy": [f"{d}.{m}.{y}" for d, m, y in zip(day, month, year, strict=True)],
+        "mdy": [f"{int(m)}/{int(d)}/{y}" for d, m, y in zip(day, month, year, strict=True)],
+        "iso": [str(d) for d in date],
+        "pay": [f'"${v:,}"' for v in pay],
+        "plainpay": [str(v) for v in pay],
+        "swiss": [f"{v:,}".replace(",", "'") + ".50" for v in pay],
+        "percent": [f"{abs(v) * 5:.1f}%" for v in x],
+        "kg": [f"{60 + 9 * v:.1f} kg" for v in x],
+        "minus": [f"{v:.2f}".replace("-", "\u2212") for v in x],
+        "limit": ["<5" if v < -1 else f"{20 + 5 * v:.1f}" for v in x],
+        "gaps": ["k.A." if g else f"{v:.2f}".replace(".", ",") for g, v in zip(gap, x, strict=True)],
+        "na": ["NA" if g else f"{v:.1f}" for g, v in zip(gap, x, strict=True)],
+        "zip": rng.choice(["01067", "04109", "10115"], n).tolist(),
+        "ward": rng.choice(["A", "B", "C"], n).tolist(),
+        "answer": rng.choice(["yes", "Yes", "NO", "no"], n).tolist(),
+        "hidden": rng.choice(["West", "West\u200b", "East\xa0", "East"], n).tolist(),
+        "id": [f"P{i:05d}" for i in range(n)],
+        "text": [f"this is what somebody wrote {i} times" for i in range(n)],
+        "clock": [
+            f"{h}:{m:02d}" for h, m in zip(rng.integers(0, 24, n), rng.integers(0, 60, n), strict=True)
+        ],
+        "sentinel": ["-999" if g else f"{20 + v:.1f}" for g, v in zip(gap, x, strict=True)],
+        "unclear": [f'"{rng.integers(1, 90)},{rng.integers(100, 999)}"' for _ in range(n)],
+        "y": np.where(x > 0, "ill", "well").tolist(),
+    }
+
+
+def number(low=None, high=None, **more):
+    return {"kind": "number", **({} if low is None else {"low": low, "high": high}), **more}
+
+
+# name: columns, delimiter, encoding, text above and below, and what is right of the columns
+FILES = {
+    "german.csv": ("id dmy comma gaps zip ward", ";", "cp1252", "Größe;", "", {
+        "id": {"kind": "ignored", "why": "identifiers"},
+        "dmy": {"kind": "date", "format": "d-m-y"},
+        "comma": number(),
+        "gaps": number(missing=True),
+        "zip": {"kind": "category", "levels": ["01067", "04109", "10115"]},
+        "ward": {"kind": "category", "levels": ["A", "B", "C"]},
+    }),
+    "payroll.csv": ("id mdy pay percent ward", ",", "utf-8", "", "", {
+        "id": {"kind": "ignored", "why": "identifiers"},
+        "mdy": {"kind": "date", "format": "m-d-y"},
+        "pay": number(unit="$", thousands=","),
+        "percent": number(unit="%"),
+    }),
+    "survey.csv": ("iso answer hidden text x", ",", "utf-8", "", "", {
+        "iso": {"kind": "date"},
+        "answer": {"kind": "category", "n": 2},
+        "hidden": {"kind": "category", "levels": ["East", "West"]},
+        "text": {"kind": "ignored", "why": "free text"},
+    }),
+    "excel.txt": ("comma ward", "\t", "utf-16", "", "", {"comma": number()}),
+    "report.csv": ("x ward", ",", "utf-8", "Report of 2024\nby the ward\n\n", "Total,\nSource: the ward\n", {
+        "x": number(),
+        "ward": {"kind": "category", "n": 3},
+    }),
+    "comments.csv": ("x na kg minus limit", ",", "utf-8", "# made by a tool\n", "", {
+        "na": number(missing=True),
+        "kg": number(unit="kg"),
+        "minus": number(),
+        "limit": number(),
+    }),
+    "swiss.csv": ("swiss clock plainpay", ";", "utf-8", "sep=;\n", "", {
+        "swiss": number(thousands="'"),
+        "clock": number(unit="hours", format="h:m"),
+        "plainpay": number(),
+    }),
+}  # fmt: skip
+
+
+def write(where, name, seed=0, n=N, change=None):
+    """Write one of the files; its records are changed by a function of the list of their lines."""
+    columns, delimiter, encoding, above, below, _ = FILES[name]
+    names = [*columns.split(), "y"]
+    more = above.endswith(";")
+    made = cells(seed, n)
+    lines = [delimiter.join(made[name][i] for name in names) + (";grün" if more else "") for i in range(n)]
+    lines = change(lines) if change else lines
+    head = delimiter.join(names) + (";Größe" if more else "")
+    text = ("" if more else above) + "\n".join([head, *lines]) + "\n" + below
+    path = Path(where) / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def described(capsys, *argv):
+    code = main(["data", "describe", *map(str, argv), "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_read_as_it_is_meant(name, tmp_path, capsys):
+    code, said = described(capsys, write(tmp_path, name), "--target", "y")
+    assert (code, said["asked"], said["refused"]) == (0, [], [])
+    assert (said["rows"], said["classes"]) == (N, ["ill", "well"])
+    assert said["format"]["encoding"] == FILES[name][2]
+    columns = {column["name"]: column for column in said["columns"]}
+    made = cells()
+    for column, right in FILES[name][-1].items():
+        found = columns[column]
+        for key, value in right.items():
+            if key == "n":
+                assert len(found["levels"]) == value
+            elif key == "missing":
+                assert found["missing"] == sum(cell in ("NA", "k.A.") for cell in made[column])
+            else:
+                assert found[key] == value, (column, key)
+    if "pay" in columns:
+        pay = [int(cell) for cell in made["plainpay"]]
+        assert (columns["pay"]["low"], columns["pay"]["high"]) == (min(pay), max(pay))
+    if "minus" in columns:
+        assert columns["minus"]["low"] == min(map(float, made["x"]))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_next_command_runs_as_printed_to_a_prediction(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, name)
+    assert main(["data", "describe", name, "--target", "y"]) == 0
+    printed = capsys.readouterr().out.split("next: ")[1]
+    command = shlex.split(printed)
+    assert command[1:2] == ["plan"]
+    assert main(command[1:]) == 0
+    assert main(["run", *command[2:], "eps=50", "teacher.size=20", "hydra.run.dir=out"]) == 0
+    write(tmp_path, name, seed=1)
+    capsys.readouterr()
+    assert main(["predict", "out/student.skops", name]) == 0
+    assert set(capsys.readouterr().out.split()) <= {"ill", "well"}
+
+
+def schema_of(path, **more):
+    """What is written of a private file; None if its owner is asked, or a line is refused."""
+    try:
+        found = describe(read_csv(path, CsvFormat(), keep=True), target="y", **more)
+    except InputError:
+        return None
+    return None if found.asked or found.refused else as_yaml(found.schema)
+
+
+ODD = [
+    "103",
+    "B20",
+    "<5",
+    "1,5",
+    "x",
+    "",
+    "31.12.2024",
+    "12/31/2024",
+    "99",
+    "-9",
+    "YES",
+    "é",
+    "0012",
+    "$5",
+    "7 kg",
+]
+ODD += [
+    "NA",
+    "unknown",
+    "1'000",
+    "(5)",
+    "12%",
+    "1e9",
+    "k.A.",
+    "P0001",
+    "2024-01-01 10:00:00Z",
+    "10:30",
+    "1.234",
+]
+
+
+def test_no_single_record_decides_what_is_written_of_a_private_file(tmp_path):
+    """400 neighbours: a record less, or one more with an odd cell; the same bytes, refused, or asked."""
+    chance = random.Random(0)
+    before = {name: schema_of(write(tmp_path, name)) for name in FILES}
+    assert None not in before.values()
+    same = 0
+    for number_of_pair in range(400):
+        name = list(FILES)[number_of_pair % len(FILES)]
+        delimiter = FILES[name][1]
+
+        def change(lines, delimiter=delimiter):
+            at = chance.randrange(len(lines))
+            if chance.random() < 0.3:
+                return lines[:at] + lines[at + 1 :]
+            record = lines[at].split(delimiter)
+            record[chance.randrange(len(record))] = chance.choice(ODD)
+            return [*lines[:at], delimiter.join(record), *lines[at:]]
+
+        try:
+            after = schema_of(write(tmp_path, name, change=change))
+        except UnicodeEncodeError:
+            continue
+        assert after in (before[name], None)
+        same += after is not None
+    assert same > 150  # most are neither refused nor asked
+
+
+def test_a_private_schema_holds_no_bound_no_level_and_no_class(tmp_path):
+    text = schema_of(write(tmp_path, "payroll.csv"))
+    for private in ("ill", "17", "A, B"):
+        assert private not in text.partition("columns:")[2].replace("1900", "")
+    columns = read_schema_text(tmp_path, text).columns
+    assert (columns["pay"].low, columns["ward"].levels) == (None, None)
+    assert (columns["percent"].high, columns["percent"].source) == (100, "proposal")
+
+
+def read_schema_text(where, text):
+    path = Path(where) / "s.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_schema(path)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_reading_by_the_written_schema_gives_each_cell_that_describe_saw(name, tmp_path):
+    path = write(tmp_path, name)
+    table = read_csv(path, CsvFormat(), keep=True)
+    found = describe(table, target="y", public=True)
+    schema = read_schema_text(tmp_path, as_yaml(found.schema))
+    frame, _ = schema.read(read_csv(path, CsvFormat(), schema.texts))
+    for column, entry in schema.columns.items():
+        if entry.is_number:
+            values = frame[column].to_numpy()
+            assert np.nanmin(values) >= found.found[column].low
+            assert int(np.isnan(values).sum()) == found.missing[column]
+        elif entry.kind == "category":
+            assert {*frame[column]} - {""} == {*found.found[column].levels}
+    assert as_yaml(describe(table, target="y", public=True).schema) == as_yaml(found.schema)
+
+
+def test_what_no_cell_decides_is_asked_and_the_answer_is_printed(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = cells()
+    days = [f"{i % 12 + 1}/{i % 9 + 1}/2021" for i in range(N)]
+    rows = zip(made["unclear"], made["sentinel"], days, made["y"], strict=True)
+    # no cell with decimals: the sentinel's are whole
+    lines = [",".join([a, b.partition(".")[0], c, d]) for a, b, c, d in rows]
+    Path("f.csv").write_text("\n".join(["amount,lab,day,y", *lines]) + "\n")
+    code, said = described(capsys, "f.csv", "--target", "y")
+    assert code == 3
+    assert {(a["column"], a["key"]) for a in said["asked"]} == {
+        ("amount", "decimal"),
+        ("lab", "missing"),
+        ("day", "format"),
+    }
+    with pytest.raises(DataError, match=r"f\.schema\.yaml, line \d+: to decide: "):
+        read_schema("f.schema.yaml")
+    assert main(["data", "describe", "f.csv", "--target", "y"]) == 3
+    command = shlex.split(capsys.readouterr().out.split("next: ")[1])
+    assert main(command[1:]) == 0
+    schema = read_schema("f.schema.yaml")
+    assert schema.columns["lab"].words == ["-999"]
+    assert main(["plan", "dataset=f.schema.yaml"]) == 0
+    # a run without a schema asks, too
+    capsys.readouterr()
+    assert main(["run", "dataset=csv", "dataset.path=f.csv", "dataset.target=y"]) == 2
+    assert "to decide: " in capsys.readouterr().err
+
+
+def test_lines_that_do_not_fit_are_refused_all_at_once(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{i / 7:.2f},{'ab'[i % 2]}" for i in range(60)]
+    lines[10] += ",9"
+    lines[20] = "1.2"
+    lines[30] = "0.x6,a"
+    Path("f.csv").write_text("\n".join(["v,y", *lines]) + "\n")
+    code, said = described(capsys, "f.csv", "--target", "y")
+    assert (code, [one["line"] for one in said["refused"]]) == (2, [12, 22, 32])
+    assert not Path("f.schema.yaml").exists()
+    assert main(["run", "dataset=csv", "dataset.path=f.csv", "dataset.target=y"]) == 2
+    shown = capsys.readouterr().err
+    assert "line 12: 3 cells, the header has 2 (dataset.sep is ','); line 22: 1 cells" in shown
+    assert shown.count("\n") == 1
+
+
+def test_a_public_file_gives_bounds_and_levels_and_the_release_says_where_from(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+    write(tmp_path, "german.csv", n=400)
+    Path("public.csv").write_bytes(write(tmp_path / ".", "german.csv", seed=3).read_bytes())
+    write(tmp_path, "german.csv", n=400)
+    decided = ["--set", "gaps.low=-9", "--set", "gaps.high=9"]
+    assert main(["data", "describe", "german.csv", "--target", "y", "--rows", "public.csv", *decided]) == 0
+    schema = read_schema("german.schema.yaml")
+    assert schema.classes == ["ill", "well"]
+    sources = {name: column.source for name, column in schema.columns.items() if column.kind != "ignored"}
+    assert sources == {**dict.fromkeys(("dmy", "comma", "zip", "ward"), "public.csv"), "gaps": "hand"}
+    given = ["dataset=german.schema.yaml", "dataset.public=marginals"]
+    assert main(["ledger", "init", *given, "--eps", "9", "--delta", "1e-3"]) == 0
+    more = ["mechanism=best", "eps=8", "delta=1e-4", "release=true", "purpose=test", "hydra.run.dir=rel"]
+    assert main(["run", *given, *more]) == 0
+    certificate = json.loads(next(Path("rel").glob("certificate.json")).read_text())
+    assert certificate["data"]["schema"]["gaps"]["from"] == "hand"
+    assert certificate["data"]["schema"]["zip"]["from"] == "public.csv"
+    assert main(["verify", "rel"]) == 0
+    assert main(["predict", "rel/student.skops", "german.csv", "--id", "id"]) == 0
+
+
+def test_what_the_owner_sets_is_read_and_checked(tmp_path):
+    names = ["a", "a.b", "lab (mg/l)"]
+    edits = read_edits(["a.b.high=12", "a.levels=[x, 'y,z']", "lab (mg/l).missing=trace"], names)
+    assert edits == {
+        "a.b": {"high": "12"},
+        "a": {"levels": ["x", "y,z"]},
+        "lab (mg/l)": {"missing": ["trace"]},
+    }
+    for wrong in ("c.low=1", "a.colour=red", "a", "a.kind=thing"):
+        with pytest.raises(InputError):
+            read_edits([wrong], names)
+
+
+def test_a_schema_of_version_1_is_read(tmp_path):
+    path = tmp_path / "old.yaml"
+    path.write_text("columns: {a: {kind: numeric, low: 0, high: 9}, w: {kind: category, values: [x, y]}}")
+    schema = read_schema(path)
+    assert (schema.columns["a"].kind, schema.columns["a"].missing) == ("number", False)
+    assert schema.columns["w"].levels == ["x", "y"]
+    lines = ["a,w,l", *(f"{i % 10},{'xy'[i % 2]},{'pq'[i % 2]}" for i in range(40))]
+    (tmp_path / "f.csv").write_text("\n".join([*lines, ",x,p"]))
+    with pytest.raises(DataError, match="line 42: column 'a' has ''"):
+        load("csv", path=tmp_path / "f.csv", schema=path, target="l")
