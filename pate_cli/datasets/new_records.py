@@ -52,8 +52,10 @@ class TrainingTable:
                 if where.any():
                     row = int(np.argmax(where))
                     cell = frame[name].iloc[row]
-                    shown = repr(cell) if isinstance(cell, str) else self.schema.columns[name].shown(cell)
-                    first = "first" if kind == "missing" else f"first {shown}"
+                    first = "first"
+                    if kind != "missing":
+                        text = isinstance(cell, str)
+                        first += f" {cell!r}" if text else f" {self.schema.columns[name].shown(cell)}"
                     place = f"({first}, {table.word} {frame.index[row]})"
                     by_kind[kind].append(f"{name!r} {int(where.sum())} of {len(frame)}{addition} {place}")
         yield from (
