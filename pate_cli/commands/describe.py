@@ -14,8 +14,8 @@ from pate_cli.commands import grid
 from pate_cli.commands.own_files import add_format_options, read_table
 from pate_cli.commands.printing import print_json
 from pate_cli.datasets import PACKED
+from pate_cli.datasets.asking import Ask
 from pate_cli.datasets.column import Column
-from pate_cli.datasets.deciding import Ask
 from pate_cli.datasets.describing import Described, describe, read_edits
 from pate_cli.datasets.labels import MANY
 from pate_cli.datasets.reading import RecordTable

@@ -8,19 +8,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from pate_cli.datasets.asking import Ask, Decision, ask_missing, identified
 from pate_cli.datasets.column import ASKED, NO_NUMBER, Column, number_of
 from pate_cli.datasets.column_names import has_row_names, looks_like_unit
 from pate_cli.datasets.dates import CLOCK, DATES, days_of, seconds_of
 from pate_cli.datasets.distinct import Cells
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["Ask", "Decision", "decide", "point_of"]
+__all__ = ["decide", "point_of"]
 
 _NEARLY, _HALF, _FEW = 0.9, 0.5, 20
 _LONG, _WORDS = 40, 4
@@ -33,32 +34,6 @@ _RANGE = re.compile(
 )
 _LIMIT = re.compile(r"[<>≤≥]?\s*\d+\+?")
 _PAIR = re.compile(r"\d+\s*/\s*\d+")
-
-
-@dataclass(frozen=True)
-class Ask:
-    """A question to the owner of a file, with the `--set` that answers it as proposed."""
-
-    column: str
-    key: str
-    question: str
-    value: str
-    safe: bool = False  # a run without a schema takes it as proposed
-
-    @property
-    def answer(self) -> str:
-        """What to type behind `--set`."""
-        return f"{self.column}.{self.key}={self.value}"
-
-
-@dataclass
-class Decision:
-    """Entry of a column; questions; texts of it that are refused, with a reason; and what to say."""
-
-    column: Column
-    asked: list[Ask] = field(default_factory=list)
-    refused: list[tuple[int, str]] = field(default_factory=list)  # number of the text, and why
-    remarks: list[str] = field(default_factory=list)
 
 
 def _sums(masks: Mapping[str, Any], counts: IntArray, least: int = 1) -> Counter[str]:
@@ -113,35 +88,13 @@ def _judged(cells: Cells, held: FloatArray, n: int, whole: bool, decision: Decis
         n_here = len(held) - len(others)
         if len(others) > 1 < n_here and np.abs(others - value).min() > np.ptp(others) > 0:
             question = f"{value:g} ({n_here:,} cells) stands apart from all others: taken for missing"
-            _ask_missing(cells, decision, f"{value:g}", question)
+            ask_missing(cells, decision, f"{value:g}", question)
             held = others
     if cells.given.get("kind") is None:
         if (held == held[0]).all() and not cells.used:
             return Decision(Column("ignored", why="constant"))
         if why := _identifiers(cells, held, n, whole):
-            return _identified(cells, Decision(Column("ignored", why=why)), len(np.unique(held)), len(held))
-    return decision
-
-
-def _ask_missing(cells: Cells, decision: Decision, word: str, question: str) -> None:
-    """Take a word for missing, and ask."""
-    words = [*decision.column.words, word]
-    decision.column = replace(decision.column, missing=words)
-    decision.asked = [ask for ask in decision.asked if ask.key != "missing"] + [
-        Ask(
-            cells.name,
-            "missing",
-            "; ".join([*(a.question for a in decision.asked if a.key == "missing"), question]),
-            f"[{','.join(words)}]",
-        )
-    ]
-
-
-def _identified(cells: Cells, decision: Decision, distinct: int, n: int) -> Decision:
-    """Ask whether identifiers that repeat name persons."""
-    if 2 < distinct < n and decision.column.why == "identifiers" and "persons" not in cells.given:
-        question = f"{distinct:,} names in {n:,} records: does each name a person (--unit {cells.name})?"
-        decision.asked.append(Ask(cells.name, "persons", question, "no", safe=True))
+            return identified(cells, Decision(Column("ignored", why=why)), len(np.unique(held)), len(held))
     return decision
 
 
@@ -279,7 +232,7 @@ def _rest(cells: Cells, counts: IntArray, rest: Any, decision: Decision) -> None
         if cells.low[i] in NO_NUMBER:
             continue
         if counts[i] > 1 and not re.search(r"\d", text):
-            _ask_missing(cells, decision, text, f"{text!r} ({counts[i]:,} cells) is taken for missing")
+            ask_missing(cells, decision, text, f"{text!r} ({counts[i]:,} cells) is taken for missing")
         else:
             decision.refused.append((int(i), f"{text!r}, no {decision.column.kind}"))
 
@@ -371,9 +324,7 @@ def _category(
     asked = [i for i in np.flatnonzero(held) if cells.low[i] in ASKED and counts[i]]
     if asked and held.sum() > 2 and "missing" not in cells.given:
         for i in asked:
-            _ask_missing(
-                cells, decision, plain[i], f"{plain[i]!r} ({counts[i]:,} cells) is taken for missing"
-            )
+            ask_missing(cells, decision, plain[i], f"{plain[i]!r} ({counts[i]:,} cells) is taken for missing")
         held = held & ~np.isin(np.arange(len(held)), asked)
     present = int(counts[held].sum())
     variants: dict[str, set[str]] = {}
@@ -414,7 +365,7 @@ def _category(
         many or (serial and 20 * distinct > n) or named
     ):
         why = "row names" if rows else "identifiers"
-        return _identified(
+        return identified(
             cells, Decision(Column("ignored", why=why), remarks=decision.remarks), distinct, present
         )
     return decision

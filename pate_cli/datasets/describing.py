@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from pate_cli.datasets.asking import Ask, Decision
 from pate_cli.datasets.column import Column, Reading, bounds_of, distinct_texts
 from pate_cli.datasets.column_names import proposed_bounds
-from pate_cli.datasets.deciding import Ask, Decision, decide, point_of
+from pate_cli.datasets.deciding import decide, point_of
 from pate_cli.datasets.distinct import Cells
 from pate_cli.datasets.labels import in_order
 from pate_cli.datasets.reading import RecordTable

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Listed, Or, option
+from pate_cli.datasets.asking import Ask
 from pate_cli.datasets.column import Column, Reading, distinct_texts
 from pate_cli.datasets.column_names import has_row_names, looks_like_unit, names_persons
-from pate_cli.datasets.deciding import Ask
 from pate_cli.datasets.labels import Labels, identity, number_in
 from pate_cli.datasets.names import alike
 from pate_cli.datasets.reading import RecordTable

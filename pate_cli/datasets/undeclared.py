@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.datasets.deciding import Ask
+from pate_cli.datasets.asking import Ask
 from pate_cli.datasets.describing import describe
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Schema, typed
