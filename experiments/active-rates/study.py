@@ -32,8 +32,8 @@ from pate_cli.mechanisms.gaussian import Gaussian
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door
 from pate_cli.queries.thresholds import Disagreement
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import Interval
-from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, above, close
 from pate_cli.types import Answer, FloatArray, IntArray, PublicPoints
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pate_cli.results.findings import Findings
 from pate_cli.results.means import MeasuredRow
-from pate_cli.results.page import Findings
 
 CHECKS: dict[str, object] = {}
 

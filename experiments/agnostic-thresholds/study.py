@@ -25,8 +25,8 @@ from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.privacy import svt
 from pate_cli.results.figures import STYLES, new_figure
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import Interval, mean_ci, simultaneous
-from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, at_least, combined, compare
 from pate_cli.types import UNANSWERED
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from pate_cli import datasets, learners, teachers
 from pate_cli.checks import Check, Whole
-from pate_cli.results.page import Progress
+from pate_cli.results.findings import Progress
 from pate_cli.types import Dataset, FloatArray, IntArray
 
 from .tools import SAMPLING, seeded

@@ -16,8 +16,8 @@ from scipy.special import chdtri, fdtrc, ndtr, ndtri
 
 from pate_cli.checks import Check, Real, Whole
 from pate_cli.results.claims import claim_verdicts
+from pate_cli.results.findings import Findings
 from pate_cli.results.means import MeasuredRow
-from pate_cli.results.page import Findings
 from pate_cli.results.recipe_tables import difference
 from pate_cli.results.tables import Table, from_frame
 from pate_cli.results.verdicts import FEWEST, OWN, Verdict, VerdictWord, compare

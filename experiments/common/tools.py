@@ -13,8 +13,8 @@ from scipy.stats import binomtest
 from pate_cli.checks import Check, Real, Whole, take
 from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.privacy.door import Door
+from pate_cli.results.findings import Progress
 from pate_cli.results.interval import Interval, mean_ci, simultaneous
-from pate_cli.results.page import Progress
 from pate_cli.results.verdicts import FEWEST, Verdict, VerdictWord, combined, compare
 from pate_cli.types import UNANSWERED, FloatArray, IntArray, Votes
 

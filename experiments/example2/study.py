@@ -22,8 +22,8 @@ from scipy.stats import binom
 
 from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.results.figures import STYLES
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import Interval
-from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict
 from pate_cli.types import FloatArray
 

@@ -37,8 +37,8 @@ from pate_cli.mechanisms.soft import SoftSession, score_bins
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.results.figures import STYLES
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import Interval
-from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, close
 from pate_cli.types import FloatArray, PrivateRecords
 

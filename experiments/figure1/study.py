@@ -25,7 +25,7 @@ from scipy.stats import binom
 
 from pate_cli.checks import Check, Listed, Whole
 from pate_cli.results.figures import STYLES, reference
-from pate_cli.results.page import Progress, StudyResult
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, combined, compare
 from pate_cli.types import FloatArray
 

@@ -15,8 +15,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Whole
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import Interval, mean_ci
-from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, above
 from pate_cli.types import FloatArray
 

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from scipy.stats import rankdata
 
 from pate_cli.checks import Check, Whole
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import Interval, mean_ci
-from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, above
 from pate_cli.types import FloatArray
 

@@ -32,8 +32,8 @@ from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.agnostic.private_prediction import PredictionPlan
 from pate_cli.privacy.door import Door
 from pate_cli.results.figures import STYLES
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import Interval
-from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, close
 from pate_cli.types import FloatArray, PrivateRecords
 

@@ -35,8 +35,8 @@ from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.results.figures import STYLES
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import Interval, mean_ci
-from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, above, combined
 from pate_cli.types import UNANSWERED, FloatArray, IntArray
 

@@ -46,8 +46,8 @@ from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import sigma_by
 from pate_cli.results.figures import STYLES, band
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import Interval, mean_ci
-from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, above, close
 from pate_cli.types import FloatArray
 

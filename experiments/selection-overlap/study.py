@@ -24,9 +24,9 @@ from scipy.stats import hypergeom
 from pate_cli.checks import Check, Text
 from pate_cli.engine.store import RepeatRecord
 from pate_cli.results.figures import look, new_figure
+from pate_cli.results.findings import Findings
 from pate_cli.results.interval import Interval
 from pate_cli.results.means import MeasuredRow, flat
-from pate_cli.results.page import Findings
 from pate_cli.results.recipe_figures import Series, draw_series
 from pate_cli.results.recipe_tables import Pair, pairs
 from pate_cli.results.tables import Column, Table, number

@@ -29,8 +29,8 @@ from matplotlib.figure import Figure
 from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.learners.sgd import SgdLogistic, change_of_prediction, largest_step
 from pate_cli.results.figures import STYLES
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import mean_ci
-from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, VerdictWord, above, at_least, combined, compare
 from pate_cli.types import FloatArray
 

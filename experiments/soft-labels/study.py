@@ -28,8 +28,8 @@ from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.soft import SoftPlan, SoftSession, fit_on_scores, score_bins
 from pate_cli.privacy.door import Door
 from pate_cli.results.figures import STYLES, band, new_figure
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import Interval
-from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, VerdictWord, at_least, combined
 from pate_cli.students.metrics import calibration_error
 from pate_cli.types import Answers, FloatArray, IntArray, PrivateRecords, PublicPoints, Setting

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from pate_cli.checks import Check
-from pate_cli.results.page import Progress, StudyResult
+from pate_cli.results.findings import Progress, StudyResult
 
 from . import STATEMENTS, TheoryProblem
 

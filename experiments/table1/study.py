@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.results.figures import STYLES, reference
-from pate_cli.results.page import Progress, StudyResult
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.tables import Column, Table
 from pate_cli.results.verdicts import Verdict
 

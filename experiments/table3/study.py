@@ -16,7 +16,7 @@ from pate_cli.config import parse
 from pate_cli.config.hydra_composition import compose
 from pate_cli.engine.recipe_plan import missing_data
 from pate_cli.results.figures import new_figure
-from pate_cli.results.page import Progress, StudyResult
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.tables import Column, Table, number
 from pate_cli.results.verdicts import Verdict
 

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from pate_cli import datasets, learners
 from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.privacy.gaussian import calibrate_sigma
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import simultaneous
-from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import FEWEST, Verdict, VerdictWord
 from pate_cli.types import FloatArray
 

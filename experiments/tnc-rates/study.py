@@ -29,7 +29,7 @@ from pate_cli.checks import Check, Listed, OneOf, Real, Whole
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.results.figures import STYLES, band
-from pate_cli.results.page import Progress, StudyResult
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.types import UNANSWERED, FloatArray
 
 from ..common import thresholds, tnc

@@ -24,8 +24,8 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.agnostic.printed import records_of_theorem_7
 from pate_cli.mechanisms.agnostic.universal import first_queries
 from pate_cli.results.figures import STYLES
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import Interval
-from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import Verdict, at_least, combined
 from pate_cli.types import UNANSWERED, FloatArray
 

@@ -13,7 +13,9 @@ from pate_cli.commands.recipe_run import reproduce
 from pate_cli.engine import recipes
 from pate_cli.engine.recipe_plan import missing_data
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
-from pate_cli.results.page import Findings, checked_directory, write
+from pate_cli.results.findings import Findings
+from pate_cli.results.page import checked_directory, write
+from pate_cli.results.recipe_page import recipe_report
 from pate_cli.terminal import only_writer
 
 __all__ = ["NAME", "Choice", "read_typed", "run_all"]
@@ -98,7 +100,7 @@ def _outcome(
         checked_directory(None, place)
         with only_writer(place):
             findings = reproduce(recipe, given, quick=quick, force=force, directory=place)
-            write(place, findings)
+            write(place, recipe_report(findings))
             outcome = RecipeOutcome.of(findings)
             save(place, outcome, key)
     except Exception as error:  # a fault of one recipe must not cost the others

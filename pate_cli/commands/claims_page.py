@@ -10,7 +10,7 @@ from typing import Any
 from pate_cli.commands.outcome import RecipeOutcome
 from pate_cli.engine.recipes import find_recipe
 from pate_cli.engine.sources import sources
-from pate_cli.results.page import About, Findings
+from pate_cli.results.findings import About, Findings
 from pate_cli.results.tables import ABSENT, Column, Table, number
 from pate_cli.results.totals import Counted, totals
 from pate_cli.results.verdicts import Verdict

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 
 from pate_cli.commands.printing import add_output_options, print_json
+from pate_cli.commands.reporting import show_report
 from pate_cli.commands.table import collect
+from pate_cli.results.sentences import plain
 from pate_cli.terminal import out
 
 __all__ = ["main"]
@@ -16,16 +18,21 @@ def main(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
 
     from pate_cli.results.listing import find
-    from pate_cli.results.paired import compare
+    from pate_cli.results.two_results import compare_two
 
     places = {"A": find(options.a), "B": find(options.b)}
-    tables = compare(*(collect([str(place)]) for place in places.values()))
+    found = compare_two(*(collect([str(place)]) for place in places.values()))
     lines = [f"{name}: {place}" for name, place in places.items()]
+    tables = found.files
     if options.json:
         notes = [text for each in tables.values() for text in (each.note, *each.remarks) if text]
-        print_json("compare", {name: each.records for name, each in tables.items()}, [*lines, *notes])
+        shown = {name: each.records for name, each in tables.items()}
+        print_json("compare", shown, [*lines, *notes], answer=plain(found.answer))
         return 0
-    for line in lines:
+    if not options.all:
+        show_report(found, options, "compare")
+        return 0
+    for line in (plain(found.answer), *lines):
         out().print(line, markup=False, soft_wrap=True)
     for each in tables.values():
         out().print()
@@ -43,5 +50,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     for name in ("a", "b"):
         parser.add_argument(name, metavar=name.upper(), help="a directory, or a name or an id of pate list")
+    parser.add_argument("--all", action="store_true", help="every setting that differs, and every measure")
     add_output_options(parser)
     return parser

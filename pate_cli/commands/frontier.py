@@ -18,7 +18,8 @@ import pandas as pd
 from pate_cli import terminal
 from pate_cli.commands.chosen_tables import tables
 from pate_cli.commands.methods import DEFAULT_METHODS, budgets, methods, plan_frontier
-from pate_cli.commands.printing import add_output_options, publish
+from pate_cli.commands.printing import add_output_options
+from pate_cli.commands.reporting import publish
 from pate_cli.config.command_line import refuse_unused
 from pate_cli.config.hydra_composition import own_configs
 from pate_cli.engine import schedule
@@ -27,11 +28,12 @@ from pate_cli.engine.recipe_plan import Plan
 from pate_cli.engine.rows import Row
 from pate_cli.engine.sources import sources
 from pate_cli.engine.store import PLACE
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.results.boards import BASELINES, LIMIT, METRICS
 from pate_cli.results.page import checked_directory
-from pate_cli.results.repeats import RepeatsFile, read_repeats
+from pate_cli.results.repeats import REPEATS, RepeatsFile, read_repeats
 from pate_cli.results.report import report
+from pate_cli.results.settings import row_hash
 from pate_cli.terminal import only_writer
 
 __all__ = ["main"]
@@ -43,34 +45,26 @@ _EPS = "0.25,0.5,1,2,4"
 def main(argv: list[str]) -> int:
     """Run `pate frontier`; 1 if a row failed that should have given numbers."""
     options = _parser().parse_intermixed_args(argv)
-    if options.metric not in METRICS:
+    if options.metric is not None and options.metric not in METRICS:
         raise ConfigError("--metric", options.metric, ", ".join(METRICS))
     plans, absent = _plans(options)
     several, (plan, *_) = bool(options.tables or options.table), plans.values()
     names = [_label(plan)] if not several else list(plans) if len(plans) < 4 else [f"{len(plans)}_tables"]
     directory = _directory(options, plans, [*names])
+    if not options.force:
+        _check_replaced(directory, plans)
     with only_writer(directory):
-        findings = report(
+        data = {key: text for name, of in plans.items() for key, text in of.data(name * several).items()}
+        found = report(
             _measured(plans, options, directory),
             ["pate", "frontier", *argv],
-            sources()
-            | {key: text for name, of in plans.items() for key, text in of.data(name * several).items()},
-            name="frontier",
-            title="" if several else f"{next(iter(plans))}: accuracy against eps",
-            metric=METRICS[options.metric],
-            learner="" if several else plan.rows[0].config.student.estimator.rpartition(".")[2],
-            releases=None if several else _releases(plan),
+            sources() | data,
+            metric=METRICS[options.metric] if options.metric else None,
             absent=absent,
-            commands={
-                f"{name}, {row.name}" if several else row.name: of.command_of(row)
-                for name, of in plans.items()
-                for row in of.rows
-                if row.name not in BASELINES
-            },
         )
-        lines = [f"- {text}" for text in findings.statements]
-        remarks = [f"{name}: missing: {why}" for name, _, why in absent]
-        return publish(findings, directory, options, "frontier", lines, remarks)
+        return publish(
+            found, directory, options, "frontier", [f"{name}: missing: {why}" for name, _, why in absent]
+        )
 
 
 def _plans(options: argparse.Namespace) -> tuple[dict[str, Plan], list[tuple[str, str, str]]]:
@@ -121,10 +115,31 @@ def _directory(options: argparse.Namespace, plans: Mapping[str, Plan], names: li
     return checked_directory(options.output, Path("outputs", "frontier", default))
 
 
+def _check_replaced(directory: Path, plans: Mapping[str, Plan]) -> None:
+    """Refuse (InputError) a directory with rows that are none of these: they would be gone."""
+    try:
+        there = read_repeats([directory / REPEATS])
+    except DataError:  # none, or not one of ours
+        return
+    ours = {row_hash(row.raw) for plan in plans.values() for row in plan.rows}
+    others = there[~there["row"].isin(ours)]
+    if len(others):
+        first = others.iloc[0]
+        which = f"{first['dataset']}, {first['method']}, eps {first['eps']:g}"
+        raise InputError(
+            f"--output {directory}: holds the result of another configuration ({which}); give another "
+            "directory, or --force to replace it"
+        )
+
+
 def _measured(plans: Mapping[str, Plan], options: argparse.Namespace, directory: Path) -> pd.DataFrame:
     """Measure the rows of plans, by name of their dataset; finished repeats are shared with `pate run`."""
     work = (options.output or Path("outputs")) / PLACE
-    rows = {of + row.name: _columns(row) | {"dataset": of} for of, plan in plans.items() for row in plan.rows}
+    rows = {
+        of + row.name: _columns(plan, row) | {"dataset": of}
+        for of, plan in plans.items()
+        for row in plan.rows
+    }
     expected = [text for plan in plans.values() for row in plan.ready for text in row.prepared.expectations]
     for text in dict.fromkeys(expected):
         terminal.err().print(f"pate: {text}", style="dim", markup=False, soft_wrap=True)
@@ -142,27 +157,13 @@ def _write(table: RepeatsFile, dataset: str, done: schedule.Done) -> None:
     done.write(table, dataset + done.row)
 
 
-def _columns(row: Row) -> dict[str, Any]:
+def _columns(plan: Plan, row: Row) -> dict[str, Any]:
     """Columns of a row of `repeats.csv`: a baseline has no settings."""
-    columns = row.columns()
+    columns = row.columns() | {"overrides": shlex.join(plan.command_of(row)[2:])}
     public = islice(columns, list(columns).index("eps"), None)
     return (
         {key: columns[key] for key in ("dataset", "method", *public)} if row.method in BASELINES else columns
     )
-
-
-def _releases(plan: Plan) -> dict[tuple[str, float], list[str]]:
-    """Overrides of a release by method and eps, without those of experiments."""
-    left_out = ("eps=", "repeats=", "seed=", "name=", "tags=", "compute")
-    config, prepared = plan.rows[0].config, next((row.checked for row in plan.rows if row.checked), None)
-    public = []
-    if prepared and prepared.dataset.public is None and not config.split.public_from_private:
-        own = "public" in config.dataset.options  # a file of the user's
-        public = ["dataset.public=FILE" if own else "split.public_from_private=true"]
-    return {
-        (row.method, row.config.eps): [t for t in row.spec.overrides if not t.startswith(left_out)] + public
-        for row in plan.rows
-    }
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -202,7 +203,10 @@ def _parser() -> argparse.ArgumentParser:
         help="a data set of your own, by its overrides; may be given again",
     )
     parser.add_argument(
-        "--metric", default="accuracy", metavar="M", help=f"{', '.join(METRICS)}; another one costs no run"
+        "--metric",
+        metavar="M",
+        help=f"{', '.join(METRICS)}; default: accuracy, or roc_auc where one class has more than 80%% of the "
+        "records or no model beats a constant answer. Another one costs no run",
     )
     parser.add_argument("--repeats", type=int, default=30, metavar="N", help="random splits; default: 30")
     parser.add_argument(

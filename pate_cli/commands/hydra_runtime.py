@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli.config import hydra_composition
 from pate_cli.config.command_line import CommandLine
-from pate_cli.engine.rows import Row
+from pate_cli.engine.rows import Row, as_typed
 from pate_cli.engine.signals import exit_with_parent, terminable
 from pate_cli.errors import InputError
 
@@ -63,7 +63,9 @@ def run_by_hydra(
             exit_with_parent(os.getppid())
         try:
             with terminable():
-                row = Row.of(hydra_composition.with_candidates(raw, candidates))
+                own = hydra_composition.Composer(line.config_dir, line.config_name).own
+                spec = as_typed(own, list(HydraConfig.get().overrides.task))
+                row = Row.of(hydra_composition.with_candidates(raw, candidates), spec)
                 (accuracy,) = execute({Path(HydraConfig.get().runtime.output_dir): row})
             return accuracy or 0.0
         except (InputError, OSError) as error:  # round Hydra, which would say more than one line

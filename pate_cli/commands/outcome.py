@@ -19,12 +19,12 @@ from pate_cli.config.command_line import without_place
 from pate_cli.engine.recipes import Recipe
 from pate_cli.engine.sources import dependencies
 from pate_cli.engine.studies import parameters, study_code
-from pate_cli.results.page import Findings
+from pate_cli.results.findings import Findings
 from pate_cli.results.provenance import plain
 from pate_cli.results.verdicts import Verdict
 from pate_cli.terminal import write_file
 
-__all__ = ["FILE", "RecipeOutcome", "key_of", "load", "save"]
+__all__ = ["FILE", "RecipeOutcome", "key_of", "load", "recipe_in", "save"]
 
 FILE = "verdicts.csv"
 """Name of the file, among those of a recipe."""
@@ -74,6 +74,15 @@ def save(directory: Path, outcome: RecipeOutcome, key: str) -> None:
     writer.writerows(lines)
     directory.mkdir(parents=True, exist_ok=True)
     write_file(directory / FILE, text.getvalue())
+
+
+def recipe_in(directory: Path) -> str:
+    """Name of the recipe whose outcome is in a directory; empty if there is none."""
+    try:
+        with (directory / FILE).open(encoding="utf-8", newline="") as file:
+            return next(csv.DictReader(file), {}).get("recipe", "")
+    except (OSError, ValueError, csv.Error):
+        return ""
 
 
 def load(directory: Path, key: str) -> RecipeOutcome | None:

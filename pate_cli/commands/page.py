@@ -24,16 +24,19 @@ def main(argv: list[str]) -> int:
         raise InputError(f"{output}: is there already; --output {output} writes over it")
     check_file(output)
 
+    from pate_cli.results.details import find_view
+    from pate_cli.results.html import render
     from pate_cli.results.listing import find
-    from pate_cli.results.page import document
     from pate_cli.results.report import report, sources_of
 
+    views = {text: find_view(text) for text in options.view}
     places = [find(text) for text in options.paths]
     repeats = collect(list(map(str, places)))
     if not (repeats["status"] == "ok").any():
         raise DataError(f"{', '.join(map(str, places))}: no repeat is done, so there is nothing to show")
-    found = report(repeats, ["pate", "page", *argv], sources_of(places, repeats), title=options.title or "")
-    write_output(output, document(found))
+    command = ["pate", "page", *argv]
+    found = report(repeats, command, sources_of(places, repeats), title=options.title or "", views=views)
+    write_output(output, render(found.page))
     err().print(f"written to {output}", style="dim", markup=False, soft_wrap=True)
     return 0
 
@@ -41,9 +44,9 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate page",
-        description="Write one HTML file of runs, a sweep, a frontier, ...: what was asked, table, figure, "
-        "paired differences, settings, and what is private and what is not. It needs no network, fits a "
-        "phone, and follows a dark mode.",
+        description="Write one HTML file of runs, a sweep, a frontier, ...: what was found, figure, table, "
+        "what to do next, and everything else folded. It needs no network, fits a phone and paper, and "
+        "follows a dark mode.",
         epilog="Example: pate page outputs/frontier/mushroom-1a2b3c --output mushroom.html",
     )
     parser.add_argument(
@@ -51,6 +54,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help=f"default: {_DEFAULT}, if it is not there"
+    )
+    parser.add_argument(
+        "--view",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a part of your own: a function from the repeats (a DataFrame) to a table or a figure, by an "
+        "entry point of pate.views or its import path; may be given again",
     )
     parser.add_argument("--title", metavar="TEXT", help="default: data and methods")
     return parser

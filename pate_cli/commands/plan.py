@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
-from pate_cli.commands import grid, tune
+from pate_cli.commands import grid, plan_report, tune
 from pate_cli.commands.printing import print_json, print_table, split_output_options
+from pate_cli.commands.reporting import show_report
 from pate_cli.config import Composer, command_line
 from pate_cli.engine.rows import Row, check_rows
 from pate_cli.errors import InputError
@@ -78,30 +80,41 @@ def main(argv: list[str]) -> int:
         raise InputError("pate plan takes overrides, -m and how to print; the rest is for pate run")
     composer = Composer(line.config_dir, line.config_name, candidates)
     rows = check_rows(composer, command_line.jobs(line), sweep=line.multirun)
-    if line.multirun or options.csv:
-        print_table(_points(rows), options, "plan")
-        return 0
-    ((row,), tables) = rows, _tables(rows[0])
-    if options.json:
-        shown = {"table": _points(rows).records}
-        for name, table in zip(("sizes", "numbers"), tables, strict=False):
-            heads = ("name", *table.columns[1:])
-            shown[name] = [dict(zip(heads, values, strict=True)) for values in table.rows]
-        print_json("plan", shown, row.prepared.expectations)
-        return 0
+    if line.multirun or options.csv or options.json:
+        return _print_points(rows, options, argv, multirun=line.multirun)
+    (row,) = rows
     for text in () if options.quiet else row.prepared.expectations:  # broken between words on a terminal
         err().print(f"pate: eps {row.config.eps:g}, {text}", markup=False, soft_wrap=not err().is_terminal)
-    for table in tables:
+    show_report(plan_report.one(row, _trained_on(row)), options, "plan")
+    for table in _tables(row) if options.explain else ():
         right = [name for name in table.columns if name not in ("", "unit", "why")]
         cells = [
             [_WORDS.get(name, name), *map(_show, values)]
             for name, *values in table.rows
             if name not in _ABOVE
         ]
-        grid.show(table.columns, cells, right=right, title=table.title, caption=table.caption)
         grid.line("")
+        grid.show(table.columns, cells, right=right, title=table.title, caption=table.caption)
     if row.prepared.plan.asks_votes and not options.quiet:
         grid.line("With teachers mechanism=scores is nearly always more accurate: docs/choosing.md")
+    return 0
+
+
+def _print_points(
+    rows: Sequence[Row], options: argparse.Namespace, argv: Sequence[str], *, multirun: bool
+) -> int:
+    """Print a line for each point; of one point JSON has its sizes and numbers, too."""
+    table = _points(rows)
+    if options.csv or (options.json and multirun):
+        print_table(table, options, "plan")
+    elif options.json:
+        shown = {"table": table.records}
+        for name, of in zip(("sizes", "numbers"), _tables(rows[0]), strict=False):
+            heads = ("name", *of.columns[1:])
+            shown[name] = [dict(zip(heads, values, strict=True)) for values in of.rows]
+        print_json("plan", shown, rows[0].prepared.expectations)
+    else:
+        show_report(plan_report.points(rows, table.records, argv, table), options, "plan")
     return 0
 
 
@@ -183,7 +196,7 @@ def _sizes(run: Row) -> list[tuple[Any, ...]]:
         ("classes", p.dataset.n_classes, "classes"),
         *_teachers(run, counted),
         *_queries(run),
-        ("eps, of one repeat", config.eps, "nats (log of a probability ratio)"),
+        ("eps, of one repeat", config.eps, "the smaller, the stronger"),
         ("delta, of one repeat", p.delta, source),
         ("protects", neighbours, assumed),
         ("repeats", config.repeats, "random splits; each costs eps"),

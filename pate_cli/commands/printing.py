@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import InputError
-from pate_cli.terminal import err, out
+from pate_cli.terminal import out
 
 if TYPE_CHECKING:
-    from pate_cli.results.page import Findings
     from pate_cli.results.tables import Table
 
 __all__ = ["add_output_options", "print_json", "print_table", "print_text"]
-__all__ += ["publish", "split_output_options"]
+__all__ += ["split_output_options"]
 
 
 def add_output_options(parser: argparse.ArgumentParser, *, quiet: bool = True) -> None:
@@ -25,6 +22,7 @@ def add_output_options(parser: argparse.ArgumentParser, *, quiet: bool = True) -
     if quiet:
         said = "print the table without what is below it, but for the meaning of eps"
         parser.add_argument("-q", "--quiet", action="store_true", help=said)
+        parser.add_argument("--explain", action="store_true", help="say what columns and words mean, too")
 
 
 def split_output_options(argv: Sequence[str], *, csv: bool = False) -> tuple[argparse.Namespace, list[str]]:
@@ -62,64 +60,23 @@ def print_table(
         each.show(quiet=options.quiet)
 
 
-def publish(
-    findings: Findings,
-    directory: Path,
-    options: argparse.Namespace,
-    command: str,
-    lines: Iterable[str] = (),
-    remarks: Iterable[str] = (),
-) -> int:
-    """Write all files; print table, verdicts, `lines`, `remarks` and failures. 1 if there are failures."""
-    from dataclasses import asdict
-
-    from pate_cli.results.page import PAGE, write
-    from pate_cli.results.verdicts import OWN
-
-    missing = write(directory, findings)
-    if options.json:
-        tables = {"table": findings.table, **findings.more}
-        shown = {name: table.records for name, table in tables.items()}
-        verdicts = [
-            asdict(verdict) | {"verdict": verdict.word} for verdict in (*findings.rows, *findings.claims)
-        ]
-        shown |= {"verdicts": verdicts} if verdicts else {}
-        print_json(command, shown, [*filter(None, [findings.table.note]), *lines])
-    else:
-        findings.table.show(quiet=options.quiet)
-        counts = Counter(verdict.word for verdict in findings.rows)
-        rows = ["rows: " + ", ".join(f"{count} {word}" for word, count in counts.items())] if counts else []
-        claims = [
-            f"{verdict.word}: {verdict.name}" + f": {verdict.reason}" * (verdict.verdict == OWN)
-            for verdict in findings.claims
-        ]
-        for line in (*rows, *claims, *(() if options.quiet else lines)):
-            out().print(line, markup=False, soft_wrap=True)
-    for remark in (*remarks, *filter(None, [missing])):
-        err().print(f"pate: {remark}", markup=False, soft_wrap=True)
-    err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
-    if not missing:
-        err().print(f"show it: {directory / PAGE}", style="dim", markup=False, soft_wrap=True)
-    for failure in findings.failures:
-        err().print(f"pate: {failure}", markup=False, soft_wrap=True)
-    return 1 if findings.failures else 0
-
-
 def print_json(
     command: str,
     tables: Mapping[str, Sequence[Any]],
     notes: Sequence[str] = (),
     more: Mapping[str, Any] | None = None,
+    answer: str = "",
 ) -> None:
     """Print tables as one JSON document (docs/reference/files.md), infinities as "inf" and nan as null.
 
-    `more` are keys beside them.
+    `answer` is what was found, in words; `more` are keys beside the tables.
     """
     import json
 
     from pate_cli.results.provenance import plain
 
-    content = {"schema_version": 1, "command": f"pate {command}"}
+    content: dict[str, Any] = {"schema_version": 1, "command": f"pate {command}"}
+    content |= {"answer": answer} if answer else {}
     content |= {"tables": {name: list(lines) for name, lines in tables.items()}, "notes": list(notes)}
     content |= dict(more or {})
     print_text(json.dumps(plain(content, command), indent=1, ensure_ascii=False, allow_nan=False) + "\n")

@@ -28,12 +28,12 @@ from pate_cli.results.claims import (
     eps_ex_post_verdict,
     row_verdicts,
 )
+from pate_cli.results.details import shared_settings
+from pate_cli.results.findings import Findings
 from pate_cli.results.means import MeasuredRow, rows_of
-from pate_cli.results.page import Findings
 from pate_cli.results.recipe_figures import check_figure, run_figures
 from pate_cli.results.recipe_tables import KEYS, PRINTED, paired_table, pairs, recipe_table
 from pate_cli.results.repeats import RepeatsFile, read_repeats
-from pate_cli.results.report import PRIVATE, shared_settings
 
 __all__ = ["assemble", "check_views", "columns_of_recipe", "labelled", "reproduce"]
 
@@ -138,7 +138,6 @@ def assemble(
         absent=[(row["name"], row.status, row.reason) for row in rows if row.status != "ok"],
         notes=[*recipe.notes, *([CLAIMS_RULE] if recipe.claims else []), *_remarks(rows)],
         settings=shared_settings([row.columns() for row in plan.rows]),
-        private=PRIVATE,
         quick=plan.quick,
         sources=sources() | plan.data(),
         commands={row.name: plan.command_of(row) for row in plan.rows},

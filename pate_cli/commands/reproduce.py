@@ -6,13 +6,15 @@ import argparse
 from pathlib import Path
 
 from pate_cli.commands import all_recipes
-from pate_cli.commands.outcome import RecipeOutcome, key_of, save
-from pate_cli.commands.printing import add_output_options, print_json, publish
+from pate_cli.commands.outcome import RecipeOutcome, key_of, recipe_in, save
+from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.commands.recipe_run import reproduce
+from pate_cli.commands.reporting import publish
 from pate_cli.config.hydra_composition import own_configs
 from pate_cli.engine import recipes
 from pate_cli.errors import InputError
 from pate_cli.results.page import checked_directory
+from pate_cli.results.recipe_page import recipe_report
 from pate_cli.terminal import err, only_writer, out
 
 __all__ = ["main"]
@@ -36,12 +38,16 @@ def main(argv: list[str]) -> int:
     recipe = recipes.find_recipe(options.name)
     directory = checked_directory(options.output, _OUTPUT / (recipe.name + "-quick" * options.quick))
     quick, force = options.quick, options.force
+    if (other := recipe_in(directory)) not in ("", recipe.name) and not force:
+        kept = f"--output {directory}: holds the result of the recipe {other}"
+        raise InputError(f"{kept}; give another directory, or --force to replace it")
     config_dir = own_configs(options.config_dir)
     with only_writer(directory):
         findings = reproduce(
             recipe, options.overrides, quick=quick, force=force, directory=directory, config_dir=config_dir
         )
-        code = publish(findings, directory, options, "reproduce", [f"- {note}" for note in findings.notes])
+        step = ("run it in full", [[w for w in findings.command if w != "--quick"]]) if quick else None
+        code = publish(recipe_report(findings, step), directory, options, "reproduce")
         if config_dir is None:  # results with the user's own options are not for the page of all recipes
             save(directory, RecipeOutcome.of(findings), key_of(recipe, options.overrides, quick=quick))
     return code
@@ -59,9 +65,8 @@ def _all(options: argparse.Namespace) -> int:
         force=options.force,
         say=lambda line: err().print(line, markup=False, soft_wrap=True),
     )
-    absent = [f"{status}: {name}: {why}" for name, status, why in findings.absent]
-    lines = [*absent, *(f"- {note}" for note in findings.notes)]
-    return publish(findings, directory, options, "reproduce", lines)
+    remarks = [f"{status}: {name}: {why}" for name, status, why in findings.absent]
+    return publish(recipe_report(findings), directory, options, "reproduce", remarks)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -11,6 +11,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,17 +19,17 @@ from typing import Any
 from pate_cli import terminal
 from pate_cli.commands import grid
 from pate_cli.commands.hydra_runtime import run_by_hydra
-from pate_cli.commands.printing import print_table, split_output_options
+from pate_cli.commands.printing import split_output_options
+from pate_cli.commands.reporting import show_report
 from pate_cli.config import Composer, command_line
 from pate_cli.engine.rows import Row, check_rows
-from pate_cli.engine.run_dir import execute, show_table
+from pate_cli.engine.run_dir import ended, execute
 from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.release.release import release
 from pate_cli.results import read_record
 from pate_cli.results.record_files import RECORD_NAME
 from pate_cli.results.repeats import REPEATS
 from pate_cli.results.settings import row_hash
-from pate_cli.results.tables import Table
 
 __all__ = ["check_rows", "main", "run_jobs", "start"]
 
@@ -46,7 +47,7 @@ def main(argv: list[str]) -> int:
 
         return plan.main([arg for arg in argv if arg != "--dry-run"])
     options, argv = split_output_options(argv)
-    show = functools.partial(print_table, options=options, command="run")
+    show = functools.partial(show_report, options=options, command="run")
     return start(argv, command=["pate", "run", *argv], show=show)[0]
 
 
@@ -55,11 +56,11 @@ def start(
     candidates: Sequence[Mapping[str, Any]] = (),
     *,
     command: Sequence[str],
-    show: Callable[[Table], None],
+    show: Callable[..., None],
 ) -> tuple[int, Path]:
     """Check every job before anything is written, then run them; the exit code and the directory.
 
-    `candidates` are of `pate tune`; `command` is as typed; `show` prints the table.
+    `candidates` are of `pate tune`; `command` is as typed; `show` prints the report, with the page's file.
     """
     line = command_line.parse_argv(argv)
     composer = Composer(line.config_dir, line.config_name, candidates)
@@ -108,36 +109,39 @@ def start(
                 run_by_hydra(line, run_here, target, candidates=candidates, files=not releases)
     except KeyboardInterrupt:
         if target.exists():
-            show_table(target, show=show)
+            _end(target, command, 1, sweep=False, show=show)
         raise
     except Exception as error:
         if not (line.multirun and type(error).__module__.startswith(_LAUNCHERS)):
             raise
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         grid.remark(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
-    code = show_table(target, n_jobs=len(planned), show=show)
-    if line.multirun:
-        _write_page(target, command, say=not code)
-    return code, target
+    return _end(target, command, len(planned), sweep=line.multirun, show=show), target
 
 
-def _write_page(target: Path, command: Sequence[str], *, say: bool) -> None:
-    """Write the page of a sweep, if a repeat is done, and name it; or say why it cannot be written."""
-    from pate_cli.results.page import PAGE, document, write_page
+def _end(target: Path, command: Sequence[str], n_jobs: int, *, sweep: bool, show: Callable[..., None]) -> int:
+    """Show what was measured, write the page of a sweep, and name what did not finish; the exit code."""
+    from pate_cli.results.html import render
+    from pate_cli.results.page import PAGE, write_page
     from pate_cli.results.repeats import find_repeats
     from pate_cli.results.report import report, sources_of
 
     place = target.relative_to(Path.cwd()) if target.is_relative_to(Path.cwd()) else target
-    repeats, _ = find_repeats([place], constant=True)
-    if repeats.empty or not (repeats["status"] == "ok").any():
-        (target / PAGE).unlink(missing_ok=True)
-        return
-    if missing := write_page(
-        target, lambda: document(report(repeats, command, sources_of([place], repeats)))
-    ):
-        grid.remark(missing)
-    elif say:
-        terminal.err().print(f"show it: {place / PAGE}", style="dim", markup=False, soft_wrap=True)
+    problems, any_record = ended(target, n_jobs=n_jobs)
+    repeats = find_repeats([place], constant=True)[0] if any_record else None
+    if repeats is not None and not repeats.empty:
+        found = report(repeats, command, sources_of([place], repeats))
+        found = replace(found, files={"table": found.files.get("rows", found.table)})
+        done = sweep and bool((repeats["status"] == "ok").any())
+        missing = write_page(target, lambda: render(found.page)) if done else ""
+        show(found, place=str(place / PAGE) if done and not missing else "")
+        if missing:
+            grid.remark(missing)
+        problems = [*found.failures, *problems]
+    terminal.err().print(f"written to {place}", style="dim", markup=False, soft_wrap=True)
+    for problem in filter(None, dict.fromkeys(problems)):
+        grid.remark(problem)
+    return 1 if problems else 0
 
 
 def _show(line: command_line.CommandLine, composer: Composer) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pate_cli.commands import grid
-from pate_cli.commands.printing import print_table, split_output_options
+from pate_cli.commands.printing import split_output_options
+from pate_cli.commands.reporting import show_report
 from pate_cli.config import Composer, command_line
 from pate_cli.errors import InputError
+from pate_cli.results.boards import ACCURACY
+from pate_cli.results.page import Report
 from pate_cli.results.record import RunRecord
 from pate_cli.results.record_files import RECORD_NAME, read_record
-from pate_cli.results.tables import Column, Table, number
+from pate_cli.results.sentences import name
+from pate_cli.results.tables import Column, Table
 
 __all__ = ["arguments", "main"]
 
@@ -42,19 +47,22 @@ def main(argv: list[str]) -> int:
     from pate_cli.commands.run import start
 
     options, argv = split_output_options(argv)
-    tables: list[Table] = []
-    code, directory = start(*arguments(argv), command=["pate", "tune", *argv], show=tables.append)
-    tables += _choice(read_record(directory / RECORD_NAME))
-    if tables:
-        print_table(tables[0], options, "tune", dict(zip(["candidates"], tables[1:], strict=False)))
+    reports: list[Report] = []
+
+    def show(report: Report, *, place: str = "") -> None:
+        reports.append(report)
+
+    code, directory = start(*arguments(argv), command=["pate", "tune", *argv], show=show)
+    if reports:
+        show_report(_with_choice(reports[0], read_record(directory / RECORD_NAME)), options, "tune")
     return code
 
 
-def _choice(record: RunRecord) -> list[Table]:
-    """Table of how often each candidate was chosen, and its held-out accuracy; a release measures nothing."""
+def _with_choice(report: Report, record: RunRecord) -> Report:
+    """Add how often each candidate was chosen, and its held-out accuracy; a release measures nothing."""
     if not record.diagnostics:
-        return []
-    records = [
+        return report
+    records: list[dict[str, Any]] = [
         {
             "candidate": label,
             "chosen": record.diagnostics.get(f"chosen {label}", 0.0),
@@ -62,12 +70,29 @@ def _choice(record: RunRecord) -> list[Table]:
         }
         for label in record.plan["candidates"]
     ]
-    columns = [Column("candidate", numeric=False), Column("chosen"), Column("held-out accuracy")]
+    records.sort(key=lambda each: -each["chosen"])
+    heads = ("chosen, % of splits", "held-out accuracy, %")
+    columns = [Column("candidate", numeric=False), *map(Column, heads)]
     cells = [
-        [each["candidate"], f"{each['chosen']:.0%}", number(each["held-out accuracy"])] for each in records
+        [each["candidate"], f"{100 * each['chosen']:.0f}", ACCURACY.level(each["held-out accuracy"])]
+        for each in records
     ]
-    note = "Held-out accuracy is the mean of exact counts: not differentially private."
-    return [Table(columns, cells, records, note)]
+    first = records[0]
+    often = "in every split" if first["chosen"] == 1 else f"in {100 * first['chosen']:.0f}% of the splits"
+    answer = f"{name(first['candidate'])} is chosen {often}. "
+    f"{report.answer}".replace(name("tune"), "What is chosen")
+    return replace(
+        report,
+        answer=answer,
+        table=Table(columns, cells),
+        lines=(),
+        notes=[
+            *report.notes,
+            "The guarantee is for the choice, too. Held-out accuracy: exact, not to be shown.",
+        ],
+        next_step=None,
+        files={**report.files, "candidates": Table(columns, cells, records)},
+    )
 
 
 def arguments(argv: list[str]) -> tuple[list[str], list[dict[str, Any]]]:

@@ -118,6 +118,12 @@ class Composer:
         self._depends = lru_cache(maxsize=100)(lambda given: "${" in _unresolved(self._by_hydra(given)))
         self._plain = lru_cache(maxsize=100)(self._resolved)
 
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Options, as typed, by which the user's own configurations are found."""
+        place = ("--config-dir", self.config_dir) if self.config_dir else ()
+        return (*place, *(("--config-name", self.config_name) if self.config_name != CONFIG else ()))
+
     def compose(self, given: Sequence[str], number: int | None = None) -> dict[str, Any]:
         """Compose a configuration and resolve it to plain containers, without Hydra's own part.
 

@@ -13,7 +13,7 @@ from pate_cli.checks import OneOf, Real, Whole, known, take
 from pate_cli.config.hydra_composition import packaged
 from pate_cli.config.run_config import Made
 from pate_cli.errors import InputError
-from pate_cli.results.page import About
+from pate_cli.results.findings import About
 from pate_cli.results.verdicts import LABELS, OWN
 
 __all__ = [

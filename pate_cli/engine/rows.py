@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import shlex
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,8 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pate_cli import datasets, pipeline
 from pate_cli.config import Composer, DatasetConfig, RunConfig, parse
+from pate_cli.config.command_line import last_wins, without_place
 from pate_cli.engine.recipes import RowSpec
 from pate_cli.engine.store import CacheKey, repeat_key
 from pate_cli.engine.workers import check_cluster
@@ -22,7 +26,7 @@ from pate_cli.results.provenance import config_hash
 from pate_cli.results.settings import APPROXIMATE, PURE, dataset_name, row_hash, settings
 from pate_cli.students import dump_student
 
-__all__ = ["Row", "check_places", "check_rows", "forget"]
+__all__ = ["Row", "as_typed", "check_places", "check_rows", "forget"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +131,8 @@ class Row:
             **{name: counts.get(name) for name in ("n_records", "n_private", "n_public", "n_test")},
             **({"run_name": config.name} if config.name else {}),
             **({"tags": " ".join(config.tags)} if config.tags else {}),
+            **({"overrides": _one_order(self.spec.overrides)} if self.spec.overrides else {}),
+            **({"largest_class": _largest_class(prepared.dataset)} if prepared else {}),
             "splits": hashlib.sha256(str(self.teaching).encode()).hexdigest()[:12],
             "row": row_hash(self.raw),
             "checksum": prepared.dataset.checksum if prepared else None,
@@ -158,7 +164,8 @@ def check_rows(composer: Composer, lists: Sequence[Sequence[str]], *, sweep: boo
     forget()
     rows = []
     for number, overrides in enumerate(lists):
-        rows.append(row := Row.of(composer.compose(overrides, number if sweep else None)))
+        spec = as_typed(composer.own, overrides)
+        rows.append(row := Row.of(composer.compose(overrides, number if sweep else None), spec))
         if row.status == "error":
             raise row.refusal
     configs = [row.config for row in rows if row.checked]
@@ -169,6 +176,28 @@ def check_rows(composer: Composer, lists: Sequence[Sequence[str]], *, sweep: boo
             raise ConfigError("ledger", config.ledger, "null without release=true, which alone reads it")
     check_places(configs)
     return rows
+
+
+def as_typed(own: Sequence[str], overrides: Sequence[str]) -> RowSpec:
+    """What makes a run again: options of the user's own, and overrides but for names and places."""
+    left_out = ("hydra", "compute", "name=", "tags=")
+    typed = last_wins([text.removeprefix("++") for text in without_place(overrides)])
+    return RowSpec("", overrides=(*own, *(text for text in typed if not text.startswith(left_out))))
+
+
+def _one_order(overrides: Sequence[str]) -> str:
+    """Overrides in one order, however they were typed: options, data, the rest."""
+    n = next((2 * k for k in range(3) if not overrides[2 * k : 2 * k + 1] or overrides[2 * k][:2] != "--"), 0)
+    return shlex.join(
+        [
+            *overrides[:n],
+            *sorted(overrides[n:], key=lambda text: (text[:7] != "dataset", text.replace("=", " "))),
+        ]
+    )
+
+
+def _largest_class(dataset: Any) -> str:
+    return str(dataset.classes[np.bincount(dataset.y).argmax()])
 
 
 def forget() -> None:

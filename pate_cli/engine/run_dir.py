@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import math
 import os
 import platform
-import shlex
 import traceback
 from bisect import insort
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -24,10 +22,9 @@ from pate_cli.engine.store import PLACE, RepeatRecord, RepeatStore
 from pate_cli.errors import InputError
 from pate_cli.results.record_files import RECORD_NAME
 from pate_cli.results.repeats import RepeatsFile
-from pate_cli.results.tables import Table
 from pate_cli.terminal import write_file
 
-__all__ = ["execute", "show_table"]
+__all__ = ["ended", "execute"]
 
 _UNFINISHED = "not done: it still goes on, or was killed; finished repeats are in repeats.csv"
 
@@ -114,9 +111,11 @@ def _ending_alone(run: _RunDirectory, *, sweep: bool) -> Iterator[None]:
 
 def _telling(advance: Advance) -> Advance:
     """Progress callback that also prints, at its first call, how many repeats were found."""
+    told: list[int] = []
 
     def tell(done: float, found: int, total: int) -> None:
-        if done == found > 0:
+        if done == found > 0 and not told:
+            told.append(found)
             text = f"pate: {found} of {total} repeats were done before; --force does them anew"
             terminal.err().print(text, markup=False, soft_wrap=True)
         advance(done, found, total)
@@ -230,24 +229,13 @@ class _RunDirectory:
         results.write_record(self._directory, record)
 
 
-def show_table(directory: Path, *, n_jobs: int = 1, show: Callable[[Table], None] = Table.show) -> int:
-    """Print the table of a run or a sweep of `n_jobs`, by `show`, and return the exit code."""
+def ended(directory: Path, *, n_jobs: int = 1) -> tuple[list[str], bool]:
+    """Say what of a run, or of a sweep of `n_jobs`, did not finish; and whether a record is there at all."""
     records = results.find_records([directory])
-    if records.records:
-        from pate_cli.results.overview import overview
-        from pate_cli.results.repeats import find_repeats
-
-        show(overview(find_repeats([directory], constant=True)[0]))
     fine = ("ok", "infeasible")  # that a point of a sweep cannot work is a finding
     bad = sum(record.status not in fine for record in records.records) + len(records.unreadable)
     lost = max(0, n_jobs - len(records.records) - len(records.unreadable))
-    for path, reason in records.unreadable:
-        terminal.err().print(f"pate: {path}: {reason}", markup=False, soft_wrap=True)
-    shown = directory.relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
-    terminal.err().print(f"written to {shown}", style="dim", markup=False, soft_wrap=True)
-    if len({record.eps for record in records.records if record.accuracy and record.eps != math.inf}) > 1:
-        hint = f"draw it: pate plot {shlex.quote(str(shown))}"
-        terminal.err().print(hint, style="dim", markup=False, soft_wrap=True)
-    if n_jobs > 1 and bad + lost:
-        terminal.err().print(f"pate: {bad + lost} of {n_jobs} jobs did not finish", markup=False)
-    return 1 if bad + lost else 0
+    problems = [f"{path}: {reason}" for path, reason in records.unreadable]
+    if bad + lost:
+        problems.append(f"{bad + lost} of {n_jobs} jobs did not finish" if n_jobs > 1 else "")
+    return problems, bool(records.records)

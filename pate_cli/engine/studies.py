@@ -24,7 +24,7 @@ from pate_cli.config.hydra_composition import packaged
 from pate_cli.engine.recipes import STUDY, Recipe
 from pate_cli.engine.sources import sources
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.results.page import Findings, Progress
+from pate_cli.results.findings import Findings, Progress
 from pate_cli.results.tables import Table, from_frame
 from pate_cli.results.verdicts import SHOWN, VERDICTS
 

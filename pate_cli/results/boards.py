@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pate_cli.results.interval import Interval
-from pate_cli.results.means import MeasuredRow, paired_difference
+from pate_cli.results.means import MeasuredRow, other_splits, paired_difference, pool_seeds
 from pate_cli.results.ranking import Ranking, ranking
 from pate_cli.results.settings import NAMES, differing
 from pate_cli.results.tables import ABSENT
@@ -32,26 +33,18 @@ ALL_PRIVATE, TRUE_LABELS, MAJORITY = "all private records", "student on true lab
 LIMIT = "best model without privacy"
 EXACT = "student on exact votes"
 
-_SHORT = {
-    "gradient boosting": "boosted trees",
-    "kernel machine": "SVM",
-    "logistic regression": "linear model",
-}
-"""Families in tables of a terminal."""
-
 FAMILY = "is "
 """Prefix of the family of the best model, among the diagnostics of its repeat."""
 
 BASELINES = {
-    LIMIT: "the best of gradient boosting, kernel machine, logistic regression on all private records, "
-    "chosen by cross-validated accuracy on at most 3,000 of them at the first split, and fitted at each on "
-    "at most 100,000 (a kernel machine: 20,000)",
-    ALL_PRIVATE: "the student's learner fitted on all private records with their labels",
-    TRUE_LABELS: "the student fitted on all public points with their true labels",
-    EXACT: "the student fitted on all public points, each labelled by the exact vote of the teachers",
-    MAJORITY: "the largest class of the private records, whatever the point",
+    LIMIT: "the best of gradient boosting, kernel machine and logistic regression on all private records, "
+    "chosen by cross-validation at the first split",
+    ALL_PRIVATE: "one model, of the student's kind, on all private records",
+    TRUE_LABELS: "the student, true labels instead of teachers",
+    EXACT: "the student, teachers without noise",
+    MAJORITY: "always the most common class",
 }
-"""Non-private baselines: the name and meaning of each, in the order shown."""
+"""Non-private baselines: the name in files and the words of each, in the order shown."""
 
 
 class Metric(NamedTuple):
@@ -60,13 +53,26 @@ class Metric(NamedTuple):
     name: str  # as in a finished repeat
     words: str
     sign: int = 1  # 1 if larger is better, else -1
-    scale: float = 100.0  # of a difference, for `unit`
+    scale: float = 100.0  # for `unit`, of which a level is percent
     unit: str = "points"
-    digits: int = 2  # shown of a difference
+    digits: int = 1  # shown
+
+    @property
+    def percent(self) -> str:
+        """Sign behind a level."""
+        return "%" if self.unit == "points" else f" {self.unit}"
+
+    def level(self, mean: Interval | float | None, *, ci: bool = False) -> str:
+        """Write a level without its unit, as 56.1 or "56.1 ± 0.8"."""
+        if mean is None:
+            return ABSENT
+        interval = mean if isinstance(mean, Interval) else Interval(mean, None, 1)
+        interval = interval if ci else replace(interval, half_width=None)
+        return interval.times(self.scale).text(self.digits)
 
     def text(self, gap: Interval | None, *, sign: bool = False) -> str:
-        """Write a difference with its interval."""
-        return ABSENT if gap is None else gap.text(self.digits, sign=sign)
+        """Write a difference, in the unit, with its interval."""
+        return ABSENT if gap is None else gap.text(self.digits, sign=sign).replace("-", "−")
 
 
 METRICS = {
@@ -74,14 +80,13 @@ METRICS = {
     for metric in (
         Metric("accuracy", "accuracy"),
         Metric("balanced_accuracy", "balanced accuracy"),
-        Metric("roc_auc", "area under the ROC curve, of each class against the rest"),
-        Metric("log_loss", "log loss", -1, 1.0, "nats", 4),
+        Metric("roc_auc", "ROC AUC"),
+        Metric("log_loss", "log loss", -1, 1.0, "nats", 3),
     )
 }
-"""Metrics of a frontier: each is in every finished repeat, so that a change of metric costs no run."""
+"""Measures to compare methods by: each is in every finished repeat, so that a change of it costs no run."""
 
-ACCURACY = Metric("accuracy", "accuracy", 1, 1.0, "", 4)
-"""Metric of a frontier, in shares."""
+ACCURACY = METRICS["accuracy"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,16 +96,6 @@ class Board:
     name: str
     every: Sequence[MeasuredRow]
     metric: Metric = ACCURACY
-    learner: str = ""  # of the student, by which the baseline on all private records is called
-
-    def shown(self, name: str) -> str:
-        """Name of a method or a baseline in tables, figures and sentences: that of a model's learner."""
-        if self.learner and name == ALL_PRIVATE:
-            return f"{self.learner} without privacy"
-        if self.learner and name == LIMIT and len(self.families) == 1:
-            (family,) = self.families
-            return f"{_SHORT.get(family, family)} without privacy"
-        return name
 
     @property
     def families(self) -> dict[str, int]:
@@ -128,8 +123,9 @@ class Board:
 
     @property
     def budgets(self) -> list[float]:
-        """Finite values of eps, ascending."""
-        return sorted({eps for row in self.rows if (eps := row["eps"]) is not None and math.isfinite(eps)})
+        """Finite values of eps, ascending; of rows without privacy alone, infinity."""
+        eps = sorted({row["eps"] for row in self.rows if row["eps"] is not None})
+        return [value for value in eps if math.isfinite(value)] or eps
 
     @property
     def is_grid(self) -> bool:
@@ -138,11 +134,11 @@ class Board:
         every = {(name, eps) for name in self.methods for eps in self.budgets}
         return bool(cells) and len(cells) == len(every) and {*cells} == every
 
-    def row(self, name: str, eps: float) -> MeasuredRow:
-        """The row of a method at a budget, or of a baseline."""
+    def cell(self, name: str, eps: float) -> MeasuredRow | None:
+        """The row of a method at a budget, or of a baseline; None if there is none."""
         if name in self.baselines:
             return self.baselines[name]
-        return next(row for row in self.rows if (row["method"], row["eps"]) == (name, eps))
+        return next((row for row in self.rows if (row["method"], row["eps"]) == (name, eps)), None)
 
     def values(self, eps: float) -> dict[str, Interval]:
         """Mean of the metric of each method that has one, the best first; of equals, the one named first."""
@@ -152,9 +148,10 @@ class Board:
 
     def lead(self, of: str, minus: str, eps: float) -> Interval | None:
         """By how much one row is better than another at the same splits, in the metric's unit."""
-        if {of, minus} & (BASELINES.keys() - self.baselines.keys()):  # not measured, as of a sweep
+        row, other = self.cell(of, eps), self.cell(minus, eps)
+        if row is None or other is None or other_splits(row, other):
             return None
-        gap = paired_difference(self.row(of, eps), self.row(minus, eps), self.metric.name)
+        gap = paired_difference(row, other, self.metric.name)
         return gap and gap.times(self.metric.sign * self.metric.scale)
 
     def below(self, name: str, eps: float) -> Interval | None:
@@ -162,17 +159,25 @@ class Board:
         return self.lead(LIMIT, name, eps) if LIMIT in self.baselines else None
 
 
-def boards_of(rows: Sequence[MeasuredRow], metric: Metric = ACCURACY, learner: str = "") -> list[Board]:
-    """Boards of rows, one a dataset; methods with several rows at an eps are named with their settings."""
+def boards_of(rows: Sequence[MeasuredRow], metric: Metric = ACCURACY) -> list[Board]:
+    """Boards of rows, one a dataset, or one a directory where each has baselines of its own.
+
+    Rows that differ in nothing but the seed are one; methods with several rows at an eps are named with their
+    settings, and where these are the same, with their directory: no row takes another's place.
+    """
+    rows = pool_seeds(rows)
+    named = [(row["dataset"], row["method"]) for row in rows if row["method"] in BASELINES]
+    several = {dataset for dataset, name in named if named.count((dataset, name)) > 1}
     boards: dict[str, list[MeasuredRow]] = {}
-    for row in _distinct(rows):
-        boards.setdefault(row["dataset"], []).append(row)
-    return [Board(name, every, metric, learner) for name, every in boards.items()]
+    for row in rows:
+        name = str(row["dataset"]) + f" ({row['directory']})" * (row["dataset"] in several)
+        boards.setdefault(name, []).append(row)
+    return [Board(name, _distinct(every), metric) for name, every in boards.items()]
 
 
 def _distinct(rows: Sequence[MeasuredRow]) -> list[MeasuredRow]:
-    keys = [(row["dataset"], row["method"], row["eps"]) for row in rows]
-    if len(set(keys)) == len(keys):
+    """Rows whose methods have names of their own at each eps."""
+    if not _alike(rows):
         return list(rows)
     names = dict.fromkeys(name for row in rows for name in row.left if name not in NAMES)
     apart = differing([row.columns for row in rows], names)
@@ -180,7 +185,19 @@ def _distinct(rows: Sequence[MeasuredRow]) -> list[MeasuredRow]:
     for row in rows:
         own = [f"{name.rpartition('.')[2]}={row[name]}" for name in apart if row[name] is not None]
         named.append(replace(row, columns={**row.columns, "method": ", ".join([row["method"], *own])}))
-    return named
+    alike = _alike(named)
+    return [
+        replace(row, columns={**row.columns, "method": f"{row['method']} ({row['directory']})"})
+        if (row["method"], row["eps"]) in alike
+        else row
+        for row in named
+    ]
+
+
+def _alike(rows: Sequence[MeasuredRow]) -> set[tuple[str, float]]:
+    """Methods with several rows at an eps."""
+    counts = Counter((row["method"], row["eps"]) for row in rows)
+    return {key for key, count in counts.items() if count > 1}
 
 
 class Standing(NamedTuple):

@@ -15,10 +15,15 @@ import pandas as pd
 from pate_cli.results.interval import Interval
 from pate_cli.results.tables import ABSENT, Column
 
-__all__ = ["MeasuredRow", "flat", "paired_difference", "pivoted", "pooled", "rows_of", "sort_keys"]
+__all__ = ["MeasuredRow", "by_settings", "flat", "other_splits", "paired_difference", "pivoted", "pool_seeds"]
+__all__ += ["pooled", "rows_of", "sort_keys"]
 
 _SHORT = {"answered": "n_answered", "asked": "n_asked"}
 """Names of measures in recipes and tables."""
+
+_OF_SEED = ("seed", "job", "row", "splits", "directory", "overrides")
+_SPLITS = ("seed", "evaluate", "split.private", "split.public", "split.mode")
+_OF_DATA = ("dataset.", "generate.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +83,56 @@ def rows_of(repeats: pd.DataFrame) -> list[MeasuredRow]:
     return rows
 
 
+def by_settings(row: MeasuredRow) -> tuple[Any, ...]:
+    """Sort key: data, method, eps, settings; numbers by their size."""
+    settings = [str(row[name] if row[name] is not None else "") for name in row.left if name != "job"]
+    eps = math.inf if row["eps"] is None else row["eps"]
+    return str(row["dataset"]), str(row["method"]), eps, sort_keys(settings)
+
+
+def other_splits(row: MeasuredRow, other: MeasuredRow) -> str:
+    """Why repeat i of two rows is not at the same split of the same data; empty where it is."""
+    sums = [str(each["checksum"] or "unknown")[:12] for each in (row, other)]
+    if sums[0] != sums[1] or not row["checksum"]:
+        return f"their data differ (SHA-256 {sums[0]} and {sums[1]})"
+    if row["splits"] and row["splits"] == other["splits"]:
+        return ""
+    if row["directory"] != other["directory"] and not (row["seed"] and other["seed"]):
+        return "their files do not say whether their splits are the same; those of runs do"
+    names = [n for n in dict.fromkeys((*row.left, *other.left)) if n in _SPLITS or n.startswith(_OF_DATA)]
+    unlike = [n for n in names if row[n] != other[n] and None not in (row[n], other[n])]
+    if "auto" in (row["split.public"], other["split.public"]):  # as many points as each one's bound says
+        unlike = list(dict.fromkeys([*unlike, "split.public"]))
+    return f"their splits differ, by {', '.join(unlike)}" if unlike else ""
+
+
+def pool_seeds(rows: Sequence[MeasuredRow]) -> list[MeasuredRow]:
+    """Rows that differ in nothing but the seed as one, with the repeats of all of them."""
+    groups: dict[tuple[Any, ...], list[MeasuredRow]] = {}
+    for row in rows:
+        same = tuple((name, repr(value)) for name, value in row.columns.items() if name not in _OF_SEED)
+        groups.setdefault(same, []).append(row)
+    together = []
+    for group in groups.values():
+        seeds = {row["seed"] for row in group} - {None}
+        together += [_pooled(group)] if len(seeds) == len(group) > 1 else group
+    return together
+
+
+def _pooled(rows: Sequence[MeasuredRow]) -> MeasuredRow:
+    """One row of several seeds; it ended as the first that is not done."""
+    first = next((row for row in rows if row.status != "ok"), rows[0])
+    repeats = pd.concat([row.repeats for row in rows], keys=[row["seed"] for row in rows])
+    together = {name: ", ".join(str(row[name]) for row in rows) for name in ("seed", "splits")}
+    return MeasuredRow({**first.columns, **together}, repeats, first.status, first.reason, first.left)
+
+
 def paired_difference(of: MeasuredRow, minus: MeasuredRow, name: str) -> Interval | None:
     """Mean difference of a measure over the repeats both have: the same splits, teachers and points."""
     name = _SHORT.get(name, name)
     if name not in of.repeats or name not in minus.repeats:
+        return None
+    if of.repeats.index.nlevels != minus.repeats.index.nlevels:
         return None
     gaps = of.repeats[name] - minus.repeats[name]
     gaps = gaps[np.isfinite(gaps)]

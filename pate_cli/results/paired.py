@@ -10,32 +10,22 @@ import pandas as pd
 from pate_cli.errors import InputError
 from pate_cli.results.boards import BASELINES
 from pate_cli.results.interval import EPS_NOTE, T_NOTE
-from pate_cli.results.means import MeasuredRow, flat, paired_difference, rows_of, sort_keys
+from pate_cli.results.means import (
+    MeasuredRow,
+    by_settings,
+    flat,
+    other_splits,
+    paired_difference,
+    rows_of,
+    sort_keys,
+)
 from pate_cli.results.settings import differing
 from pate_cli.results.tables import ABSENT, Column, Table, number
 
-__all__ = ["compare", "differences", "other_splits", "paired"]
+__all__ = ["compare", "differences", "paired"]
 
-_SPLITS = ("seed", "evaluate", "split.private", "split.public", "split.mode")
-_OF_DATA = ("dataset.", "generate.")
 _PUBLIC = ("eps", "delta", "n_teachers", "budget")
 _NOT_PRIVATE = "Measured on held-out records: not differentially private."
-
-
-def other_splits(row: MeasuredRow, other: MeasuredRow) -> str:
-    """Why repeat i of two rows is not at the same split of the same data; empty where it is."""
-    sums = [str(each["checksum"] or "unknown")[:12] for each in (row, other)]
-    if sums[0] != sums[1] or not row["checksum"]:
-        return f"their data differ (SHA-256 {sums[0]} and {sums[1]})"
-    if row["splits"] and row["splits"] == other["splits"]:
-        return ""
-    if row["directory"] != other["directory"] and not (row["seed"] and other["seed"]):
-        return "their files do not say whether their splits are the same; those of runs do"
-    names = [n for n in dict.fromkeys((*row.left, *other.left)) if n in _SPLITS or n.startswith(_OF_DATA)]
-    unlike = [n for n in names if row[n] != other[n] and None not in (row[n], other[n])]
-    if "auto" in (row["split.public"], other["split.public"]):  # as many points as each one's bound says
-        unlike = list(dict.fromkeys([*unlike, "split.public"]))
-    return f"their splits differ, by {', '.join(unlike)}" if unlike else ""
 
 
 def paired(repeats: pd.DataFrame, method: str) -> Table:
@@ -44,7 +34,7 @@ def paired(repeats: pd.DataFrame, method: str) -> Table:
     Of several rows of the method, that with the most settings in common. InputError if the method has no
     row, or several have as many.
     """
-    rows = [row for row in rows_of(repeats) if row.n]
+    rows = sorted((row for row in rows_of(repeats) if row.n), key=by_settings)
     others = [row for row in rows if row["method"] != method]
     if len(others) == len(rows):
         names = ", ".join(dict.fromkeys(str(row["method"]) for row in rows))

@@ -44,6 +44,8 @@ _TEXTS = (
     "guarantee",
     "run_name",
     "tags",
+    "overrides",
+    "largest_class",
     "splits",
     "row",
     "checksum",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table as Rich
     from rich.text import Text
 
-__all__ = ["ABSENT", "Column", "Table", "from_frame", "number"]
+__all__ = ["ABSENT", "Column", "Table", "from_frame", "number", "printable"]
 
 ABSENT = "–"
 
@@ -56,6 +56,8 @@ class Table:
     remarks: list[str] = field(default_factory=list)  # below the note, a line each; comments in LaTeX
     meaning: str = ""  # of eps: what of the note is always printed
     block: str = ""  # column whose values make blocks of rows, with a rule between them in LaTeX
+    title: str = ""
+    looks: Sequence[str] = ()  # of each row on a page: pick, ref or nothing
 
     def to_csv(self) -> str:
         """Raw values: empty where absent, infinity `inf`, floats in full."""
@@ -215,18 +217,30 @@ def _cell(value: Any) -> str:
 _NAME = 12  # characters of a name that are always shown
 _PROSE = 24  # least width of a column of sentences
 _MOST_LINES = 100
-_ASCII = str.maketrans({"±": "+-", "∞": "inf", "–": "-", "−": "-", "≤": "<=", "≥": ">=", "×": "x", "…": "~"})
+_ASCII = str.maketrans(
+    {
+        "±": "+-",
+        "∞": "inf",
+        "–": "-",
+        "−": "-",
+        "≤": "<=",
+        "≥": ">=",
+        "×": "x",
+        "…": "~",
+        "“": '"',
+        "”": '"',
+        "’": "'",
+        "·": "-",
+    }
+)
 
 
 def _show(table: Table, console: Console, *, quiet: bool) -> None:
     """Print a table, values that are equal in all rows, its note and its remarks."""
     from rich.text import Text  # "active[svt]" would be read as markup
 
-    encoding, signs = console.encoding, _ASCII if console.options.ascii_only else {}
-
     def text(words: str, style: str = "") -> Text:
-        words = words.translate(signs).encode(encoding, "replace").decode(encoding)
-        return Text(words, style=style)
+        return Text(printable(words, console), style=style)
 
     if table.cells:
         view = _View(table, console.width)
@@ -238,6 +252,12 @@ def _show(table: Table, console: Console, *, quiet: bool) -> None:
             console.print(text(words, "italic"))
     for remark in () if quiet else table.remarks:
         console.print(text(remark))
+
+
+def printable(words: str, console: Console) -> str:
+    """Words in signs that a console has."""
+    signs = _ASCII if console.options.ascii_only else {}
+    return words.translate(signs).encode(console.encoding, "replace").decode(console.encoding)
 
 
 def _without_middle(name: str, width: int) -> str:
@@ -294,7 +314,7 @@ class _View:
         column = self.table.columns[index]
         widest = max(len(line) for row in self.table.cells for line in self._cell(row, index).split("\n"))
         widest = min(widest, _PROSE) if column.prose else widest
-        return max(widest, *(len(part.strip()) for part in _parts(column)))
+        return max([widest, *(len(part.strip()) for part in _parts(column))])
 
     def blocks(self) -> Iterator[list[int]]:
         """Columns of each block; the names at the left, and eps, are in every one."""
@@ -330,11 +350,13 @@ class _View:
         from rich import box
         from rich.table import Table as Rich
 
+        heads = {index: max(self._least(index), len(self.table.columns[index].full)) for index in block}
+        widths = heads if sum(heads.values()) + 2 * (len(block) - 1) <= self.width else {}
         spare = self.width - self._total(block)
         padding = (0, int(spare >= len(block) - 1), 0, 0)
         grid = Rich(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=padding)
         for index in block:
-            column, width = self.table.columns[index], self._least(index)
+            column, width = self.table.columns[index], widths.get(index, self._least(index))
             grid.add_column(
                 text(_wrapped(_parts(column), width)),
                 justify="right" if column.numeric else "left",
@@ -352,7 +374,7 @@ class _View:
 
 def _parts(column: Column) -> list[str]:
     """Parts of a heading that are not broken; the group in a line of its own, as on paper."""
-    return re.findall(r"[ _./]?[^ _./]+", f"{column.header} {column.group}".strip())
+    return re.findall(r"[ _./]?(?:[^ _./]|\.(?=\d))+", f"{column.header} {column.group}".strip())
 
 
 def _wrapped(parts: Sequence[str], width: int) -> str:

@@ -35,7 +35,9 @@ def test_tables_figure_and_report(outside, capsys):
     there = only(outside, "synthetic")
     for stem in ("table", "rows", "paired"):
         assert (there / f"{stem}.csv").is_file()
-    assert (there / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert {path.name for path in there.iterdir()} == {
+        *("table.csv", "rows.csv", "paired.csv", "repeats.csv", "report.html")
+    }
 
     rows = records(there / "table.csv")
     methods = {(row["method"], row["eps"]): row for row in rows if row["kind"] == "method"}
@@ -53,19 +55,25 @@ def test_tables_figure_and_report(outside, capsys):
     assert {float(majority[name]) for name in ("balanced_accuracy", "roc_auc")} == {0.5}
     assert figures["trees", 4.0]["log_loss"] != ""
     gaps = {(row["mechanism"], row["eps"]): row for row in records(there / "paired.csv")}
-    means = [float(methods[name, "4.0"]["accuracy"]) for name in ("gaussian", "trees")]
+    chosen = gaps["trees", "4.0"]["of"]  # the method to use
+    assert (chosen, "4.0") not in gaps
+    means = [float(methods[name, "4.0"]["accuracy"]) for name in (chosen, "trees")]
     assert float(gaps["trees", "4.0"]["difference"]) == pytest.approx(means[1] - means[0])
 
     page = (there / "report.html").read_text()
-    for shown in (out, page):
-        assert "not differentially private" in " ".join(shown.split())
-        assert "At eps 4 use mechanism=" in shown
-        assert re.search(r"points (below|above) the best model without privacy, (kernel|grad|logis)", shown)
-        assert "points below logistic without privacy" not in shown  # the better of both is named
-        assert "The release: pate run release=true dataset.n_records=3000" in shown
+    assert out.startswith("Use ")
+    said = " ".join(out.split())
+    first = said.partition(". At eps 4 it is right on ")[2].partition(" points ")[0]
+    text = re.sub(r"<[^>]*>", "", page)
+    assert f"At eps 4 it is right on {first} points" in text  # the same answer
+    for shown in (said, " ".join(text.split())):
+        assert "always answering “1”" in shown or "Always answering “1”" in shown
         assert "split.public_from_private=true" in shown
-        assert "infeasible" in shown
-    assert "pate frontier dataset.n_records=3000" in page
+        assert re.search(r"svt *(–|[\d.]+) *[\d.]+ ", shown)
+    assert "Keep these numbers inside" in said
+    assert "cannot run" in page  # svt at eps 0.05
+    assert max(map(len, out.splitlines())) <= 80
+    assert "<span>frontier</span> <span>dataset.n_records=3000</span>" in page
     # four methods at two budgets, less svt at 0.05, and five baselines
     assert "frontier: 24/24 repeats of 12 rows done" in err
 
@@ -114,7 +122,6 @@ def test_a_student_that_cannot_learn_is_a_failure_of_its_rows(outside, capsys):
 
 def test_no_frontier_is_written_over_another(outside, capsys, monkeypatch):
     """Two tables, two targets of one, other rows of it, and other data in the same file."""
-    monkeypatch.setattr("pate_cli.results.figures.render", lambda *_, **__: (b"", b"", 1.0))
     rng = np.random.default_rng(0)
 
     def write(name):
@@ -137,3 +144,18 @@ def test_no_frontier_is_written_over_another(outside, capsys, monkeypatch):
     found = sorted(path.name.rpartition("-")[0] for path in (outside / "outputs" / "frontier").iterdir())
     assert found == ["x-one", "x-one", "x-one", "x-two", "y-one"]
     assert "written to outputs/frontier/x-one-" in capsys.readouterr().err
+
+
+def test_a_directory_with_another_result_is_not_written_over(outside, capsys):
+    argv = ["frontier", *SMALL, "--methods", "noisy_gd", "--repeats", "1", "--no-limit", "--output", "there"]
+    assert cli.main([*argv, "--eps", "4"]) == 0
+    before = (outside / "there" / "repeats.csv").read_bytes()
+    capsys.readouterr()
+    assert cli.main([*argv, "--eps", "2"]) == 2
+    assert capsys.readouterr().err == (
+        "pate: --output there: holds the result of another configuration (synthetic, noisy_gd, eps 4); give "
+        "another directory, or --force to replace it\n"
+    )
+    assert (outside / "there" / "repeats.csv").read_bytes() == before
+    assert cli.main([*argv, "--eps", "2,4"]) == 0  # which has all that is there
+    assert cli.main([*argv, "--eps", "2", "--force"]) == 0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
 from pate_cli import cli
 
+REPO = Path(__file__).resolve().parents[2]
 SMALL = ["features=none", "student=logistic", "dataset=csv", "dataset.path=mine.csv", "dataset.target=label"]
 SMALL += ["split.public=40", "teacher.size=40", "compute.workers=1", "repeats=2"]
 SWEEP = ["mechanism=gaussian,svt", "eps=0.05,4,8", "hydra.sweep.dir=s"]
@@ -28,7 +30,7 @@ def page(tmp_path, monkeypatch, capsys):
         assert cli.main(["page", *argv, "--output", "p.html"]) == 0
         text = (tmp_path / "p.html").read_text(encoding="utf-8")
         HTMLParser().feed(text)
-        assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//|url\(|@import|<script""", text)
+        assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//|url\((?!#)|@import""", text)
         assert "prefers-color-scheme: dark" in text
         assert 'name="viewport"' in text
         return text
@@ -38,23 +40,28 @@ def page(tmp_path, monkeypatch, capsys):
 
 def test_of_a_sweep(page, tmp_path, monkeypatch, capsys):
     text, written = page("s"), tmp_path / "s" / "report.html"
-    assert "<title>mine.csv: gaussian, svt</title>" in text
-    assert text.count("data:image/svg+xml;base64,") == 1
-    parts = ["Table", "Paired differences", "Settings that all rows share", "Rows without numbers"]
-    parts += ["What is private and what is not", "Where the numbers come from"]
-    assert [part for part in parts if f"<h2>{part}</h2>" not in text] == []
-    assert "pate run -m features=none" in text
-    assert "mine.csv</b>: SHA-256 " in text
-    assert "infeasible" in text
-    own = [
-        re.sub("pate (page|run).*", "", each.split("<h1>")[1]) for each in (text, written.read_text("utf-8"))
+    assert text.count("<svg") == 2  # for a wide and for a narrow screen
+    parts = [
+        "Accuracy in percent",
+        "All runs",
+        "How this was measured",
+        "Words",
+        "Why some methods have no number",
     ]
-    assert own[0] == own[1]  # that of the sweep itself, but for its command
+    assert [part for part in parts if f"<h2>{part}</h2>" not in text] == []
+    assert "cannot run" in text  # svt at eps 0.05
+    assert "mine.csv SHA-256 " in text
+    own = [
+        re.sub(r"pate.*?(page|run).*", "", each.split("<h1>")[1].split("<footer>")[0])
+        for each in (text, written.read_text("utf-8"))
+    ]
+    own = [re.sub(r"<section>\s*<h2>Next.*?</section>\s*", "", each, flags=re.DOTALL) for each in own]
+    assert own[0].split("How this was")[0] == own[1].split("How this was")[0]
 
     def refuse(*_, **__):
         raise RuntimeError("no\nfont")
 
-    monkeypatch.setattr("pate_cli.results.page._page", refuse)
+    monkeypatch.setattr("pate_cli.results.html._template", refuse)
     assert cli.main(["run", "-m", *SMALL, *SWEEP]) == 0
     assert "pate: report.html is not written: no font\n" in capsys.readouterr().err
     assert not written.exists()  # not that of an earlier sweep
@@ -64,9 +71,22 @@ def test_of_a_run_by_its_name(page, capsys):
     text = page("<b>one</b>", "--title", "For <you>")
     assert "<title>For &lt;you&gt;</title>" in text
     assert "<b>one" not in text
-    assert "Every measure" in text
-    assert "data:image" not in text  # one eps is no line
+    assert "<b>one" not in text
+    assert "<svg" not in text  # one eps is no line
+    assert "<span>frontier</span> <span>dataset=csv</span>" in text  # the next command
     assert cli.main(["page", "nowhere"]) == 2
     assert "no name or id of a result" in capsys.readouterr().err
     assert cli.main(["page", "s", "--output", "p.pdf"]) == 2
     assert "accepted: .html" in capsys.readouterr().err
+
+
+def test_somebody_elses_view_stands_in_it(page, tmp_path, monkeypatch, capsys):
+    """As docs/extending.md has it: a function from the repeats to a table or a figure."""
+    text = (REPO / "docs" / "extending.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(import pandas as pd\n\n\ndef spread.*?)```", text, re.DOTALL)
+    (tmp_path / "mine_views.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    shown = page("s", "--view", "mine_views.spread")
+    assert "<h2>Spread of the accuracy over splits</h2>" in shown
+    assert cli.main(["page", "s", "--view", "mine_views.nothing", "--output", "p.html"]) == 2
+    assert "--view mine_views.nothing: " in capsys.readouterr().err

@@ -23,11 +23,11 @@ def run(*argv: str, into: str = "out") -> int:
 
 
 def numbers(where: str | Path) -> list[list[dict[str, str]]]:
-    """Every number of every job, but for the seconds."""
+    """Every number of every job, but for the seconds; and not how it was typed."""
     found = []
     for path in sorted(Path(where).rglob("repeats.csv")):
         with path.open(newline="") as file:
-            found.append([row | {"seconds": ""} for row in csv.DictReader(file)])
+            found.append([row | {"seconds": "", "overrides": ""} for row in csv.DictReader(file)])
     assert found
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 
 import numpy as np
 import pytest
@@ -38,12 +39,14 @@ def test_a_page_that_another_metric_and_the_frontier_share(outside, capsys, monk
     assert there.name.startswith("own-made-")
     assert "pate: absent: missing: absent.csv: no such file" in err
     page = (there / "report.html").read_text()
-    for shown in (out, page):
-        assert "Of 2 tables no test of noisy_gd against 1 other can say anything" in shown
+    said = " ".join(out.split())
+    assert re.match(
+        r"(noisy_gd|gaussian) ranks first: at eps 4 its mean rank is [\d.]+ of 2 on 2 data sets", said
+    )
+    assert "Of 2 data sets no test of noisy_gd against 1 other can say anything" in page
     for shown in ("absent.csv: no such file", "best model without privacy", "not differentially private"):
         assert shown in page
     assert all((there / f"{stem}.csv").is_file() for stem in ("table", "ranks", "paired", "rows"))
-    assert (there / "figure.png").read_bytes().startswith(b"\x89PNG")
 
     # by hand from the rows: who is best, how far off, and the ranks
     rows = records(there / "rows.csv")
@@ -63,7 +66,6 @@ def test_a_page_that_another_metric_and_the_frontier_share(outside, capsys, monk
     # another metric costs no run, and neither does a frontier on one of the tables
     store = RepeatStore(outside / "outputs" / ".finished")
     kept = {path.name: path.stat().st_mtime_ns for path in store.directory.iterdir()}
-    monkeypatch.setattr("pate_cli.results.figures.render", lambda *_, **__: (b"", b"", 1.0))
     assert cli.main([*argv, "--metric", "log_loss"]) == 0
     loss = {name: float(at["own", name]["log_loss"]) for name in ("noisy_gd", "gaussian")}
     (by_loss,) = (one for one in there.parent.iterdir() if one != there)

@@ -47,7 +47,11 @@ def shown(outside, monkeypatch, capsys):
         for argv in commands:
             assert cli.main(list(argv)) == 0
         lines = capsys.readouterr().out.splitlines()
-        return [line for line in lines if not line.startswith(("- ", "/")) and ": left eps=" not in line]
+        return [
+            line
+            for line in lines
+            if not line.startswith(("- ", "/", "outputs/")) and ": left eps=" not in line
+        ]
 
     yield call
     terminal.out.cache_clear()
@@ -62,9 +66,9 @@ READ = [["table", "outputs", "--paired", "gaussian"], ["compare", "outputs/s/0",
 @pytest.mark.parametrize(
     ("commands", "numbers"),
     [
-        ([["frontier", *OWN, *SMALL, *METHODS, "--eps", "0.5,1,2,4"]], (2 + 4) * 4),
-        ([["frontier", "--tables", f"{NAME}.csv:target=label", *SMALL, *METHODS, "--eps", "1"]], 3),
-        ([["reproduce", "./own"]], 2 * 2),
+        ([["frontier", *OWN, *SMALL, *METHODS, "--eps", "0.5,1,2,4"]], 3),
+        ([["frontier", "--tables", f"{NAME}.csv:target=label", *SMALL, *METHODS, "--eps", "1"]], 1),
+        ([["reproduce", "./own"]], 2),
         ([RUNS, ["table", "outputs", "--metrics"], ["table", "outputs", *PIVOT], *READ], 12),
         ([["plan", "-m", *OWN, *SMALL[:2], "mechanism=gaussian,svt,active,lnmax", "eps=0.01,1"]], 0),
         ([["plan", *OWN, "split.public=60", "mechanism=svt", "eps=4", "teacher.size=10"]], 0),

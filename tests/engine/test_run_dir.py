@@ -192,12 +192,11 @@ def test_forget_reads_files_again():
         assert rows.Row.of(raw).prepared.dataset.n_records == 40 * times
 
 
-def test_report_counts_what_is_missing(capsys):
+def test_what_is_missing_is_counted():
     execute(into="jobs")
     (Path("jobs") / "1").mkdir()
     (Path("jobs") / "1" / "result.json").write_text("{")
-    assert run_dir.show_table(Path("jobs").absolute(), n_jobs=3) == 1
-    err = capsys.readouterr().err
-    assert "2 of 3 jobs did not finish" in err
-    assert "not valid JSON" in err
-    assert "written to jobs\n" in err
+    (unreadable, lost), any_record = run_dir.ended(Path("jobs").absolute(), n_jobs=3)
+    assert any_record
+    assert "not valid JSON" in unreadable
+    assert lost == "2 of 3 jobs did not finish"

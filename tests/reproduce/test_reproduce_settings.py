@@ -14,6 +14,7 @@ from pate_cli.errors import InputError
 from pate_cli.results import read_repeats
 from pate_cli.results.means import rows_of
 from pate_cli.results.page import write
+from pate_cli.results.recipe_page import recipe_report
 
 SETTINGS = """\
 title: Settings
@@ -93,7 +94,7 @@ def test_which_setting_gives_which_rows(settings_dir, tmp_path):
     from pate_cli.experiments.common.settings import interval_verdict
 
     assert interval_verdict(rows, 30).verdict == "undecided"  # what is no narrower than noise says nothing
-    write(tmp_path / "out", findings)
+    write(tmp_path / "out", recipe_report(findings))
     assert "Which setting gives which" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 

@@ -11,8 +11,8 @@ from scipy.special import ndtr
 
 from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.results.figures import STYLES, band, new_figure
+from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import Interval
-from pate_cli.results.page import Progress, StudyResult
 from pate_cli.results.verdicts import close
 
 CHECKS: dict[str, Check] = {

@@ -1,0 +1,140 @@
+"""What `pate plan` says: whether a run, or each point of a sweep, can run, with enough teachers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+from pate_cli.engine.rows import Row
+from pate_cli.results.next_steps import NextStep
+from pate_cli.results.page import Report
+from pate_cli.results.sentences import listed
+from pate_cli.results.settings import differing
+from pate_cli.results.tables import ABSENT, Column, Table, number
+
+__all__ = ["one", "points"]
+
+_FREE = "Computed from sizes alone, so showing it costs no privacy. How: --explain"
+_ENOUGH = "Enough: with so many, half of the labels of such votes are right, beyond chance."
+_MOST = 3  # points named in the answer
+
+
+def one(row: Row, trained_on: int) -> Report:
+    """A single run: `trained_on` records have teachers."""
+    p, config = row.prepared, row.config
+    sizes, n, eps = p.sizes, p.n_teachers, config.eps
+    person = p.dataset.unit is not None
+    counted = "persons" if person else "records"
+    finite = math.isfinite(eps)
+    under = f"under a guarantee of eps {eps:g}, delta {p.delta:.2g} for each {counted[:-1]}"
+    under = under if finite else "without privacy"
+    ell = p.plan.describe().get("ell")
+    each = ""
+    if n:
+        least, remainder = divmod(trained_on, n)
+        each = f"{least:,} or {least + 1:,}" if remainder else f"{least:,}"
+        label = f"label {ell or sizes.n_public:,} public points"
+        answer = f"It can run: {n:,} teachers of {each} {counted} {label}, {under}."
+    else:
+        learns = f"{config.mechanism.label} learns from {sizes.n_private:,} private {counted}"
+        answer = f"It can run: {learns}, {under}."
+    parts = f"{sizes.n_private:,} private, {sizes.n_public:,} public, {sizes.n_test:,} to test"
+    lines = [(counted, ABSENT if person else f"{p.dataset.n_records:,}", parts)]
+    lines.append(("columns", f"{p.dataset.n_features:,}", f"{p.dataset.n_classes} classes"))
+    if n:
+        lines.append(("teachers", f"{n:,}", f"of {each} {counted} each"))
+    if ell is not None:
+        asked = "every public point" if ell >= sizes.n_public else f"of {sizes.n_public:,} public points"
+        lines.append(("questions", f"{ell:,}", asked))
+    if finite and (outlook := p.plan.outlook()):
+        lines.append(("noise", f"{outlook.noise:.3g}", "votes, on each class’s count"))
+    if own := p.whole.evaluation:
+        told = 196 * math.sqrt(0.25 / own.n + p.dataset.n_classes * (own.sigma / own.n) ** 2)
+        lines.append(
+            ("evaluation", f"{own.n:,}", f"{counted}; accuracy will be known to about ± {told:.1g} points")
+        )
+    if finite:
+        lines.append(
+            (
+                "guarantee",
+                f"eps {eps:g}",
+                f"delta {p.delta:.2g}; {p.protects.rpartition('; ')[0]}; of one run",
+            )
+        )
+    return Report(answer=answer, table=Table([], []), lines=lines, notes=[_FREE], next_step=_run(row))
+
+
+def _run(row: Row) -> NextStep | None:
+    return ("run it", [["pate", "run", *row.spec.overrides]]) if row.spec.overrides else None
+
+
+def points(
+    rows: Sequence[Row], points_of: Sequence[Mapping[str, Any]], command: Sequence[str], full: Table
+) -> Report:
+    """A sweep: a line a point; `full` has every column."""
+    columns = [row.columns() for row in rows]
+    names = dict.fromkeys(of for row in columns for of in takewhile(lambda of: of != "eps", row))
+    extras = [of for of in differing(columns, names) if of not in ("dataset", "method")]
+    if len({row["dataset"] for row in columns}) > 1:
+        extras = ["dataset", *extras]
+    words = [_enough(point) for point in points_of]
+    heads = [Column("method", numeric=False), *(Column(of, numeric=False) for of in extras), Column("eps")]
+    heads += [Column("teachers"), Column("labels given"), Column("enough teachers", numeric=False)]
+    cells = [
+        [
+            *(str(own[of]) if own.get(of) is not None else ABSENT for of in ("method", *extras)),
+            *(number(point["eps"], "g"), number(point["teachers"] or None, ",d")),
+            ABSENT if point["answered"] is None else f"{point['answered']:,.0f} of {point['queries']:,.0f}",
+            word,
+        ]
+        for own, point, word in zip(columns, points_of, words, strict=True)
+    ]
+    refused = [
+        f"{line[0]} at eps {line[len(extras) + 1]}: {point['status']}; what would do: {point['remedy']}"
+        for line, point in zip(cells, points_of, strict=True)
+        if point["status"] != "ready"
+    ]
+    ready = any(point["status"] == "ready" for point in points_of)
+    notes = [_ENOUGH] if any(word.startswith(("yes", "no")) for word in words) else []
+    return Report(
+        answer=_answer(cells, words, len(extras)),
+        table=Table(heads, cells),
+        notes=[*notes, "Labels given: of votes of two to one. " + _FREE, *refused],
+        explain=[full.note],
+        next_step=("run it", [["pate", "run", *command]]) if ready else None,
+        files={"table": full},
+    )
+
+
+def _enough(point: Mapping[str, Any]) -> str:
+    """Whether the teachers are enough for votes of two to one, and how many would be."""
+    if point["status"] != "ready":
+        return "cannot run"
+    if (needed := point["fewest_teachers"]) is None:
+        return "needs none" if not point["teachers"] else ABSENT
+    return f"{'yes' if point['teachers'] >= needed else 'no'}, {needed:,}"
+
+
+def _answer(cells: Sequence[Sequence[str]], words: Sequence[str], extras: int) -> str:
+    """How many can run, and which have too few teachers."""
+    counts = Counter(word.partition(",")[0] for word in words)
+    n, cannot = len(words), counts["cannot run"]
+    text = f"All {n} can run." if not cannot else f"{n - cannot} of {n} can run."
+    few: dict[str, list[str]] = {}
+    for line, word in zip(cells, words, strict=True):
+        if word.startswith("no,"):
+            few.setdefault(" ".join(line[: extras + 1]), []).append(line[extras + 1])
+    if not few:
+        return f"{text} Each that has teachers has enough for votes of two to one." if counts["yes"] else text
+    every = Counter(" ".join(line[: extras + 1]) for line in cells)
+    parts = [
+        f"{of} at each eps" if len(at) == every[of] and len(at) > 1 else f"{of} at eps {', '.join(at)}"
+        for of, at in few.items()
+    ]
+    if len(parts) > _MOST:
+        return f"{text} {counts['no']} of them have too few teachers for votes of two to one."
+    verb = "has" if len(parts) == 1 else "have"
+    return f"{text} {listed(parts)} {verb} too few teachers for votes of two to one."

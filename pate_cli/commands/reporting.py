@@ -1,0 +1,78 @@
+"""Printing of a report: the answer, one table, notes, and the next command; and writing of its files."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from pate_cli.commands.printing import print_json
+from pate_cli.results.next_steps import wrapped
+from pate_cli.results.page import PAGE, Report, write
+from pate_cli.results.sentences import plain
+from pate_cli.results.tables import printable
+from pate_cli.terminal import err, out
+
+__all__ = ["publish", "show_report"]
+
+
+def show_report(report: Report, options: argparse.Namespace, command: str, place: str = "") -> None:
+    """Print the answer, one table, notes and the next command; `place` is the page's file."""
+    if options.json:
+        shown = {name: table.records for name, table in {"table": report.table, **report.files}.items()}
+        verdicts = [asdict(verdict) | {"verdict": verdict.word} for verdict in report.verdicts]
+        shown |= {"verdicts": verdicts} if verdicts else {}
+        notes = [plain(text) for text in (*report.notes, *report.explain)]
+        print_json(command, shown, notes, answer=plain(report.answer))
+        return
+    _say(plain(report.answer))
+    out().print()
+    if report.lines:
+        _show_lines(report.lines)
+    else:
+        report.table.show(quiet=True)
+    if options.quiet:
+        return
+    page = [f"Figure and reasons: {place}"] if place else []
+    texts = [*report.notes, *page, *(report.explain if getattr(options, "explain", False) else [])]
+    if texts:
+        out().print()
+    for text in texts:
+        _say(plain(text))
+    if report.next_step is not None:
+        title, commands = report.next_step
+        _say(f"\n{title}:")
+        for words in commands:
+            for line in wrapped(words, min(out().width, 80)):
+                out().print(line, markup=False, soft_wrap=True)
+
+
+def _say(text: str) -> None:
+    """Print a sentence, broken between words at 80 columns, or fewer on a narrow terminal."""
+    for part in printable(text, out()).split("\n"):
+        lines = textwrap.wrap(part, min(out().width, 80), break_long_words=False, break_on_hyphens=False)
+        out().print("\n".join(lines), markup=False, soft_wrap=True)
+
+
+def _show_lines(lines: Sequence[tuple[str, str, str]]) -> None:
+    """Print a label, a value and a remark a line."""
+    widths = [max(len(line[index]) for line in lines) for index in (0, 1)]
+    for label, value, remark in lines:
+        line = f"{label:{widths[0]}}  {value:{widths[1]}}  {remark}".rstrip()
+        out().print(printable(line, out()), markup=False, soft_wrap=True)
+
+
+def publish(
+    report: Report, directory: Path, options: argparse.Namespace, command: str, remarks: Iterable[str] = ()
+) -> int:
+    """Write all files; print the report, `remarks` and failures. 1 if there are failures."""
+    missing = write(directory, report)
+    show_report(report, options, command, "" if missing else str(directory / PAGE))
+    for remark in (*remarks, *filter(None, [missing])):
+        err().print(f"pate: {remark}", markup=False, soft_wrap=True)
+    err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
+    for failure in report.failures:
+        err().print(f"pate: {failure}", markup=False, soft_wrap=True)
+    return 1 if report.failures else 0

@@ -1,0 +1,202 @@
+"""What was found on one data set, as plain functions of its rows.
+
+Which measure is spoken of, which method to use and at which eps, what is lost to privacy, what a constant
+answer gets, what cannot be told, and how many repeats would tell it. `sentences` puts it into words.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pate_cli.results.boards import ACCURACY, ALL_PRIVATE, LIMIT, MAJORITY, METRICS, Board, Metric
+from pate_cli.results.interval import Interval
+from pate_cli.results.means import MeasuredRow
+
+__all__ = ["ALIKE", "BROKE", "CANNOT", "NO_USE", "UNKNOWN", "UNLIKE", "USE", "WORSE", "Answer", "answer"]
+__all__ += ["measure_of", "most_common", "repeats_that_tell"]
+
+USE, ALIKE, WORSE = "use this", "no difference seen", "worse"
+NO_USE, CANNOT, BROKE = "no better than a constant answer", "cannot run", "broke off"
+UNKNOWN, UNLIKE = "cannot be told", "other splits"
+"""Verdicts on a method."""
+
+_RARE = 0.8  # share of the largest class above which accuracy says little
+_MANY = 100  # times as many repeats: more are not proposed
+_PREFERRED = "best"  # unless another is better beyond the interval, so that advice does not flip
+_STOPPED = {"infeasible": CANNOT, "ok": UNKNOWN}
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What the rows of one data set say in one measure; `eps` is the budget spoken of."""
+
+    board: Board
+    eps: float
+    method: str  # to use; empty if none has a number
+
+    @property
+    def metric(self) -> Metric:
+        """The measure spoken of."""
+        return self.board.metric
+
+    @property
+    def row(self) -> MeasuredRow | None:
+        """Row of the method at the budget spoken of."""
+        return self.board.cell(self.method, self.eps) if self.method else None
+
+    @property
+    def limit(self) -> str:
+        """The baseline that privacy is compared with; empty if none was measured."""
+        return next((name for name in (LIMIT, ALL_PRIVATE) if name in self.board.baselines), "")
+
+    @functools.cached_property
+    def verdicts(self) -> dict[str, str]:
+        """Verdict on each method, the best first, at the budget spoken of."""
+        order = [*self.board.values(self.eps), *self.board.methods]
+        return {name: self._verdict(name) for name in dict.fromkeys(order)}
+
+    def _verdict(self, name: str) -> str:
+        row = self.board.cell(name, self.eps)
+        if row is None:
+            return ""
+        if row.over(self.metric.name) is None:
+            return _STOPPED.get(row.status, BROKE)
+        if _told(over := self.over_constant(name)) and over is not None and over.sign <= 0:
+            return NO_USE
+        if name == self.method:
+            return USE
+        gap = self.board.lead(self.method, name, self.eps)
+        if gap is None:
+            return UNLIKE
+        return UNKNOWN if not _told(gap) else WORSE if gap.sign > 0 else ALIKE
+
+    @property
+    def useful(self) -> bool:
+        """Whether the method is better than a constant answer, as far as is known."""
+        return self.verdicts.get(self.method) == USE
+
+    def lost(self, name: str = "", eps: float | None = None) -> Interval | None:
+        """Points that a method (by default the one to use) is below the limit, at the same splits."""
+        return self.board.lead(self.limit, name or self.method, eps or self.eps) if self.limit else None
+
+    def over_constant(self, name: str, eps: float | None = None) -> Interval | None:
+        """By how much a method is better than a constant answer, in the unit of the measure."""
+        board, metric, eps = self.board, self.metric, eps or self.eps
+        if MAJORITY in board.baselines:
+            return board.lead(name, MAJORITY, eps)
+        row = board.cell(name, eps)
+        if row is None:
+            return None
+        if metric.name == ACCURACY.name and "majority_class" in row.repeats:
+            gaps = (row.repeats[metric.name] - row.repeats["majority_class"]).dropna()
+            return Interval.of(gaps).times(metric.scale) if len(gaps) else None
+        value, level = row.over(metric.name), self.constant
+        return None if value is None or level is None else value.less(level).times(metric.sign * metric.scale)
+
+    @property
+    def constant(self) -> float | None:
+        """What a constant answer gets."""
+        if (row := self.board.baselines.get(MAJORITY)) and (mean := row.mean(self.metric.name)) is not None:
+            return mean
+        if self.metric.name == ACCURACY.name:
+            return _share(self.board)
+        classes = len(_classes(self.board.every))
+        chance = {"roc_auc": 0.5, "balanced_accuracy": 1 / classes if classes else None}
+        return chance.get(self.metric.name)
+
+    @property
+    def runner_up(self) -> str:
+        """The best of the other methods; empty if there is none."""
+        return next((name for name in self.board.values(self.eps) if name != self.method), "")
+
+    @property
+    def best_everywhere(self) -> bool:
+        """Whether the method has the best mean at every eps."""
+        means = [self.board.values(eps) for eps in self.board.budgets]
+        return all(next(iter(values), self.method) == self.method for values in means)
+
+    @property
+    def open(self) -> dict[str, int | None]:
+        """Methods not told from the one to use, and how many repeats would tell; None: too many."""
+        pairs = {name: self.board.lead(self.method, name, self.eps) for name in self.named(ALIKE)}
+        return {name: repeats_that_tell(gap) if gap else None for name, gap in pairs.items()}
+
+    @property
+    def repeats_over_constant(self) -> int | None:
+        """How many repeats would tell the method from a constant answer; None if none, or too many, would."""
+        over = self.over_constant(self.method) if self.method else None
+        return repeats_that_tell(over) if over is not None and over.mean > 0 else None
+
+    def named(self, *words: str) -> list[str]:
+        """Methods with one of these verdicts."""
+        return [name for name, word in self.verdicts.items() if word in words]
+
+    @property
+    def repeats(self) -> int:
+        """Most repeats of a row."""
+        return max((row.n for row in self.board.every), default=0)
+
+
+def answer(board: Board, metric: Metric | None = None) -> Answer:
+    """Answer of the rows of a data set, in a measure that is given or follows from the data."""
+    board = replace(board, metric=metric or measure_of([board]))
+    measured = [eps for eps in board.budgets if board.values(eps)]
+    eps = min(measured or board.budgets or [math.nan], key=lambda eps: (abs(math.log(eps)), eps))
+    values = board.values(eps)
+    first = _PREFERRED if _PREFERRED in values else next(iter(values), "")
+    leads = {name: board.lead(name, first, eps) for name in values if name != first}
+    better = [name for name, lead in leads.items() if lead is not None and lead.sign > 0]
+    return Answer(board, eps, next(iter(better), first))
+
+
+def measure_of(boards: Sequence[Board]) -> Metric:
+    """Accuracy, unless it says little on one of the data sets: then ROC AUC, where it was measured."""
+    measured = all(any(row.over("roc_auc") for row in board.every) for board in boards)
+    return METRICS["roc_auc" if measured and any(map(_says_little, boards)) else ACCURACY.name]
+
+
+def _says_little(board: Board) -> bool:
+    """Whether one class has nearly all records, or the limit is no better than a constant answer."""
+    if (_share(board) or 0.0) > _RARE:
+        return True
+    limit, constant = (board.baselines.get(name) for name in (LIMIT, MAJORITY))
+    lead = replace(board, metric=ACCURACY).lead(LIMIT, MAJORITY, math.inf) if limit and constant else None
+    return _told(lead) and lead is not None and lead.mean <= 2 * lead.standard_error
+
+
+def _share(board: Board) -> float | None:
+    """Share of the largest class among held-out records."""
+    if (row := board.baselines.get(MAJORITY)) and (mean := row.mean("accuracy")) is not None:
+        return mean
+    shares = [share for row in board.every if (share := row.mean("majority_class")) is not None]
+    return math.fsum(shares) / len(shares) if shares else None
+
+
+def most_common(board: Board) -> str:
+    """Name of the largest class, where the rows tell it."""
+    if row := board.baselines.get(MAJORITY):
+        found = [name for name in _classes([row]) if row.mean(f"recall.{name}") == 1]
+        if len(found) == 1:
+            return found[0]
+    return next((str(row["largest_class"]) for row in board.every if row["largest_class"]), "")
+
+
+def _classes(rows: Sequence[MeasuredRow]) -> list[str]:
+    names = dict.fromkeys(name for row in rows for name in row.measures if name.startswith("recall."))
+    return [name.removeprefix("recall.") for name in names]
+
+
+def repeats_that_tell(gap: Interval) -> int | None:
+    """How many repeats the difference takes to be told from 0, if it stays; None if too many would."""
+    if not _told(gap) or not gap.mean or gap.sign:
+        return None
+    needed = math.ceil(gap.n * ((gap.half_width or 0.0) / gap.mean) ** 2)
+    return max(needed, gap.n + 1) if needed <= _MANY * gap.n else None
+
+
+def _told(gap: Interval | None) -> bool:
+    """Whether there is an interval: one repeat has none."""
+    return gap is not None and gap.half_width is not None

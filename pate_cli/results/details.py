@@ -1,0 +1,284 @@
+"""What is folded on the page of one data set, in the order of likely questions; and somebody else's views."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+import pandas as pd
+
+from pate_cli.errors import InputError, one_line
+from pate_cli.results import sentences
+from pate_cli.results.answers import BROKE, CANNOT, NO_USE, Answer
+from pate_cli.results.boards import BASELINES, LIMIT, MAJORITY, METRICS, Board
+from pate_cli.results.html import Section
+from pate_cli.results.means import MeasuredRow
+from pate_cli.results.sentences import name
+from pate_cli.results.settings import NAMES
+from pate_cli.results.tables import ABSENT, Column, Table, from_frame, number
+
+__all__ = ["details", "find_view", "how_measured", "own_views", "shared_settings"]
+
+GROUP = "pate.views"
+"""Entry points of views."""
+
+_CALIBRATION = "calibration_error"
+_MOST_CLASSES = 30
+_MOST_RUNS = 400
+
+
+def details(found: Answer, command: Sequence[str], files: Mapping[str, Table]) -> list[Section]:
+    """Folded sections; those without content are left out."""
+    sections = [
+        Section("Why some methods have no number", _why(found), "why"),
+        Section(f"Other ways to measure it{_at(found.eps)}", _other_measures(found)),
+        Section("Class by class", _classes(found)),
+        Section("Where accuracy is lost without any noise", _baselines(found)),
+        Section("All runs", _all_runs(found)),
+        Section("How this was measured", how_measured(found, command)),
+        Section("Words", [("words", _glossary(found))]),
+    ]
+    return [section for section in sections if section.blocks]
+
+
+def _at(eps: float) -> str:
+    return f", at eps {eps:g}" if math.isfinite(eps) else ""
+
+
+def _why(found: Answer) -> list[tuple[str, Any]]:
+    """Each reason once."""
+    board, texts = found.board, list[str]()
+    for of in found.verdicts:
+        rows = [row for row in board.rows if row["method"] == of and row.status != "ok"]
+        for status in dict.fromkeys(row.status for row in rows):
+            at = [row for row in rows if row.status == status]
+            word = CANNOT if status == "infeasible" else BROKE
+            budgets = ", ".join(number(row["eps"], "g") for row in at)
+            texts.append(f"{name(of)} {word} at eps {budgets}: {at[-1].reason}")
+    for of in found.named(NO_USE):
+        row = board.cell(of, found.eps)
+        asked, given = (row.mean(n) if row else None for n in ("n_asked", "n_answered"))
+        labels = (
+            f" It asked {asked:.0f} questions and got {given:.0f} labels."
+            if asked and given is not None
+            else ""
+        )
+        lead = found.metric.text(found.over_constant(of), sign=True)
+        texts.append(
+            f"{name(of)} is {lead} {found.metric.unit} off a constant answer{_at(found.eps)}: nothing "
+            "that a model is "
+            f"needed for.{labels}"
+        )
+    return [("list", texts)] if texts else []
+
+
+def _rows_at(found: Answer) -> list[tuple[str, MeasuredRow]]:
+    """The limit and the methods, with their rows at the eps spoken of."""
+    names = [
+        *([found.limit] if found.limit else []),
+        *sorted(found.verdicts, key=lambda of: of != found.method),
+    ]
+    rows = [(of, found.board.cell(of, found.eps)) for of in names]
+    return [(of, row) for of, row in rows if row is not None and row.n]
+
+
+def _other_measures(found: Answer) -> list[tuple[str, Any]]:
+    others = [metric for metric in METRICS.values() if metric.name != found.metric.name]
+    rows = _rows_at(found)[:_MOST_CLASSES]
+    shown = [metric for metric in others if any(row.over(metric.name) for _, row in rows)]
+    if not shown:
+        return []
+    calibrated = any(row.over(_CALIBRATION) for _, row in rows)
+    columns = [Column("method", numeric=False), *(Column(_head(m.words, m.percent)) for m in shown)]
+    columns += [Column("calibration error, %")] * calibrated
+    cells = []
+    for of, row in rows:
+        cells.append([_label(of), *(m.level(row.over(m.name), ci=True) for m in shown)])
+        cells[-1] += [METRICS["accuracy"].level(row.over(_CALIBRATION), ci=True)] * calibrated
+    note = (
+        "Balanced accuracy: mean over the classes of the share found. ROC AUC: how often a record of a "
+        "class is ranked "
+        "above one of another; 50 is guessing. Calibration error: how far predicted probabilities are "
+        "from observed "
+        "shares; 0 is perfect."
+    )
+    return [("table", Table(columns, cells, note=note, title="Other measures"))]
+
+
+def _head(words: str, unit: str) -> str:
+    return f"{words}, {unit.strip()}"
+
+
+def _label(of: str) -> str:
+    return "without privacy" if of == LIMIT else BASELINES[of] if of in BASELINES else name(of)
+
+
+def _classes(found: Answer) -> list[tuple[str, Any]]:
+    """Of each class: how many are found, and how often it is right when it is named."""
+    row = found.row
+    names = [m.removeprefix("recall.") for m in row.measures if m.startswith("recall.")] if row else []
+    if row is None or not 0 < len(names) <= _MOST_CLASSES:
+        return []
+    percent = METRICS["accuracy"]
+    cells = [
+        [
+            name(of),
+            *(percent.level(row.over(f"{measure}.{of}"), ci=True) for measure in ("recall", "precision")),
+        ]
+        for of in names
+    ]
+    columns = [Column("class", numeric=False), Column("found, %"), Column("right when named, %")]
+    note = f"Of {name(found.method)}{_at(found.eps)}. {ABSENT}: never named."
+    return [("table", Table(columns, cells, note=note, title="Class by class"))]
+
+
+def _baselines(found: Answer) -> list[tuple[str, Any]]:
+    board = found.board
+    if len(board.baselines) < 3:
+        return []
+    metric = found.metric
+    cells = [
+        [words, metric.level(board.baselines[of].over(metric.name), ci=True)]
+        for of, words in BASELINES.items()
+        if of in board.baselines
+    ]
+    columns = [Column("trained on", numeric=False), Column(_head(metric.words, metric.percent))]
+    families = ", ".join(f"{family} at {count}" for family, count in board.families.items())
+    note = "Without privacy: not to be published."
+    note += f" The best of several ordinary models, by splits: {families}." if families else ""
+    text = (
+        "A student on public points learns from labels. What it reaches on labels without noise is near "
+        "the most that "
+        "it can reach with them, at any eps."
+    )
+    return [("p", text), ("table", Table(columns, cells, note=note, title="Without privacy"))]
+
+
+def _all_runs(found: Answer) -> list[tuple[str, Any]]:
+    board, metric = found.board, found.metric
+    columns = [Column("method", numeric=False), Column("eps"), Column("teachers"), Column("labels")]
+    columns += [
+        Column(_head(metric.words, metric.percent)),
+        Column(f"{name(found.method)} less"),
+        Column("splits"),
+    ]
+    columns += [Column("verdict", numeric=False, tags=True)] * any(row.status != "ok" for row in board.rows)
+    cells = []
+    for row in sorted(
+        board.rows, key=lambda row: (list(found.verdicts).index(row["method"]), row["eps"] or 0)
+    ):
+        of, asked, given = row["method"], row.mean("n_asked"), row.mean("n_answered")
+        gap = board.lead(found.method, of, row["eps"]) if of != found.method else None
+        line = [name(of), number(row["eps"], "g"), number(row["n_teachers"] or None, ",.0f")]
+        line += [f"{given:.0f} of {asked:.0f}" if asked and given is not None else ABSENT]
+        line += [metric.level(row.over(metric.name), ci=True), metric.text(gap, sign=True), str(row.n)]
+        if len(columns) > 7:
+            line.append({"ok": "", "infeasible": CANNOT}.get(row.status, BROKE))
+        cells.append(line)
+    note = "Labels: given, of those asked for, a mean over splits."
+    if len(cells) > _MOST_RUNS:
+        note += f" {len(cells) - _MOST_RUNS} more are in `rows.csv`."
+    return (
+        [("table", Table(columns, cells[:_MOST_RUNS], note=note, title="All runs"))] if len(cells) > 1 else []
+    )
+
+
+def how_measured(found: Answer, command: Sequence[str]) -> list[tuple[str, Any]]:
+    """Splits, verdicts, what the limit is, settings, and the command that makes it again."""
+    board = found.board
+    texts = [f"{found.repeats} random split{'s' * (found.repeats != 1)}; each method sees the same ones."]
+    texts += sentences.verdict_rule(found) if len(found.verdicts) > 1 else []
+    if found.limit:
+        texts.append(f"“Without privacy” is {BASELINES[found.limit]}.")
+    if MAJORITY in board.baselines:
+        texts.append("A constant answer is the most common class of the private records.")
+    texts.append("The guarantee of each eps is for one run, and for one record replaced by another.")
+    settings = shared_settings([row.columns for row in board.rows])
+    return [("list", texts), ("code", [command]), ("table", settings)]
+
+
+def _glossary(found: Answer) -> dict[str, str]:
+    """Words that the page uses."""
+    left_out = set() if found.limit else {"without privacy"}
+    left_out |= {"ROC AUC"} if found.metric.name != "roc_auc" else {"accuracy"}
+    left_out |= (
+        set() if any(row["n_teachers"] for row in found.board.rows) else {"teacher, student", "public point"}
+    )
+    return {word: text for word, text in sentences.GLOSSARY.items() if word not in left_out}
+
+
+def shared_settings(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Settings and public numbers that all rows with any share; rows are columns of `repeats.csv`."""
+    left = (of for row in rows for of in takewhile(lambda of: of != "eps", row))
+    names = dict.fromkeys(of for of in left if of == "dataset" or of not in NAMES)
+    names |= dict.fromkeys(("delta", "guarantee", "n_private", "n_public", "n_test", "n_teachers"))
+    values = {of: {_text(row[of]) for row in rows if row.get(of) is not None} for of in names}
+    same = {of: texts.pop() for of, texts in values.items() if len(texts) == 1}
+    records = [{"setting": of, "value": text} for of, text in same.items() if text != "null"]
+    columns = [Column("setting", numeric=False), Column("value", numeric=False)]
+    return Table(columns, [list(record.values()) for record in records], records, title="Shared settings")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else number(value, "g")
+
+
+# --- views of somebody else ---------------------------------------------------------------------
+
+
+def find_view(text: str) -> Callable[[pd.DataFrame], Any]:
+    """View of that name, an entry point of the group `pate.views`, or import path; InputError if none."""
+    from importlib import import_module, metadata
+
+    try:
+        for point in metadata.entry_points(group=GROUP, name=text):
+            view = point.load()
+            break
+        else:
+            module, _, of = text.replace(":", ".").rpartition(".")
+            view = getattr(import_module(module), of) if module else None
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"--view {text}: {one_line(str(error))}") from error
+    if not callable(view):
+        there = ", ".join(point.name for point in metadata.entry_points(group=GROUP)) or "none"
+        accepted = (
+            f"an import path, as mine.views.recall, or an entry point of {GROUP}, of which there are: {there}"
+        )
+        raise InputError(f"--view {text}: no such function; accepted: {accepted}")
+    return view  # type: ignore[no-any-return]
+
+
+def own_views(repeats: pd.DataFrame, views: Mapping[str, Callable[[pd.DataFrame], Any]]) -> list[Section]:
+    """A section for each view; its heading is the first line of its docstring. InputError if it fails."""
+    sections = []
+    for text, view in views.items():
+        try:
+            made = view(repeats.copy())
+            block = _block(made, text)
+        except Exception as error:  # of somebody else's code
+            raise InputError(f"--view {text}: {type(error).__name__}: {one_line(str(error))}") from error
+        title = (view.__doc__ or "").strip().partition("\n")[0].rstrip(".") or text
+        sections.append(Section(title, [block]))
+    return sections
+
+
+def _block(made: Any, text: str) -> tuple[str, Any]:
+    if isinstance(made, pd.DataFrame):
+        return "table", from_frame(made.reset_index() if made.index.names != [None] else made)
+    if isinstance(made, Table):
+        return "table", made
+    if hasattr(made, "savefig"):
+        from pate_cli.results.figures import render
+
+        _, svg, width = render(lambda: made, text, png=False)
+        return "svg", (text, base64.b64encode(svg).decode(), round(width))
+    raise InputError(f"made {type(made).__name__}; accepted: a DataFrame, a Table or a matplotlib figure")
+
+
+def board_names(boards: Sequence[Board]) -> str:
+    """Names of data sets, in a few words."""
+    names = [board.name for board in boards]
+    return sentences.listed(names) if len(names) <= 4 else f"{len(names)} data sets"

@@ -1,0 +1,268 @@
+"""Methods on several data sets: the best of each, ranks, win rates, and how far off the limits they are."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pate_cli.results import sentences
+from pate_cli.results.answers import Answer
+from pate_cli.results.boards import LIMIT, NOT_PRIVATE, TRUE_LABELS, Board, Standing, standings
+from pate_cli.results.html import Fact, Page, Section
+from pate_cli.results.interval import T_NOTE, Interval
+from pate_cli.results.means import flat
+from pate_cli.results.page import Report
+from pate_cli.results.ranking import fewest_tables, friedman
+from pate_cli.results.sentences import listed, name, plain
+from pate_cli.results.svg import Line, colours, lines
+from pate_cli.results.tables import ABSENT, Column, Table, number
+
+__all__ = ["tables_report"]
+
+_MOST_LINES = 8
+
+
+def tables_report(
+    answers: Sequence[Answer],
+    command: Sequence[str],
+    sources: Mapping[str, str],
+    files: Mapping[str, Table],
+    more: Sequence[Section],
+    *,
+    title: str = "",
+    absent: Sequence[tuple[str, str, str]] = (),
+) -> Report:
+    """Report of several data sets; ranks where all have the same methods at the same eps, and a limit."""
+    boards = [found.board for found in answers]
+    ranked = all(board.is_grid and LIMIT in board.baselines for board in boards)
+    ranked = ranked and len({(*board.methods, *board.budgets) for board in boards}) == 1
+    by_eps = standings(boards) if ranked else {}
+    eps = answers[0].eps
+    headline = _headline(boards, by_eps, eps) if ranked else _each(answers)
+    table = _overview(answers)
+    written = {"table": _winners(boards), "ranks": _ranks(boards, by_eps)} if ranked else {"table": table}
+    written |= {stem: each for stem, each in files.items() if each.cells}
+    figure = _figure(boards, by_eps) if len(by_eps) > 1 else ""
+    details = [Section("Every data set, eps by eps", [("table", written["table"])])] if ranked else []
+    lost = [f"{of}: {status}: {why}" for of, status, why in absent]
+    lost += [
+        f"{board.name}, {row['method']}: {row.status}: {row.reason}"
+        for board in boards
+        for row in board.every
+        if row.status != "ok"
+    ]
+    details += (
+        [Section("Why some have no number", [("list", list(dict.fromkeys(lost)))], "why")] if lost else []
+    )
+    details += [Section("Tests over data sets", [("list", _tests(boards, by_eps))])] if ranked else []
+    details.append(Section("How this was measured", [("code", [command])]))
+    repeats = sum(row.n for board in boards for row in board.every)
+    page = Page(
+        title=title or f"{len(boards)} data sets: {plain(headline)}",
+        kicker=f"{name(' '.join(command[:2]))} · {_few([board.name for board in boards])}",
+        answer=headline,
+        caution=sentences.caution(answers[0]),
+        facts=[
+            Fact("Data sets", str(len(boards)), _few([board.name for board in boards])),
+            Fact("Methods", str(len(boards[0].methods)), _few(boards[0].methods)),
+            Fact("Measure", answers[0].metric.words, "means of the splits of each"),
+            Fact(
+                "Measured",
+                f"{max(found.repeats for found in answers)} random splits",
+                "the same for every method",
+            ),
+        ],
+        figure=figure,
+        caption="Distance to the best model without privacy, a mean over the data sets; below is better."
+        * bool(figure),
+        sections=[
+            *([Section("Ranks and win rates", [("table", _ranks(boards, by_eps))])] if ranked else []),
+            Section("Which method to use on each", [("table", table)]),
+            *more,
+        ],
+        details=details,
+        footer=[
+            " · ".join(
+                [f"made from {repeats:,} repeats", *(f"{key} {value}" for key, value in sources.items())]
+            )
+        ],
+    )
+    return Report(
+        answer=headline,
+        table=Table(table.columns, [[plain(cell) for cell in row] for row in table.cells]),
+        page=page,
+        notes=[
+            sentences.INSIDE,
+            *([f"{len(absent)} data sets are not here: the page says why."] if absent else []),
+        ],
+        explain=_tests(boards, by_eps) if ranked else [],
+        files=written,
+        failures=[
+            f"{board.name}, {row['method']} eps={number(row['eps'], 'g')}: {row.reason}"
+            for board in boards
+            for row in board.every
+            if row.status == "failed"
+        ],
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+
+
+def _headline(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing]], eps: float) -> str:
+    """Which method ranks first, on how many tables, and how far off the limit it is."""
+    by_rank = sorted(by_eps[eps], key=lambda of: by_eps[eps][of].ranking.rank.mean)
+    first, metric = by_rank[0], boards[0].metric
+    standing = by_eps[eps][first]
+    text = (
+        f"{name(first)} ranks first: at eps {eps:g} its mean rank is {standing.ranking.rank.mean:.1f} of "
+        f"{len(by_rank)} "
+        f"on {len(boards)} data sets, and it is the best on {standing.ranking.firsts}"
+    )
+    if standing.below:
+        text += (
+            f", {metric.text(Interval.of(standing.below))} {metric.unit} below the best model without privacy"
+        )
+    return f"{text}."
+
+
+def _each(answers: Sequence[Answer]) -> str:
+    """The method to use on each data set."""
+    parts = [
+        f"{name(found.method)} on {found.board.name}" if found.useful else f"none on {found.board.name}"
+        for found in answers[:4]
+    ]
+    more = f", and the table says of {len(answers) - 4} more" if len(answers) > 4 else ""
+    return f"Use {listed(parts)}{more}."
+
+
+def _overview(answers: Sequence[Answer]) -> Table:
+    """A line a data set: the method to use, how good it is, what is lost, what a constant answer gets."""
+    metric = answers[0].metric
+    unit = ", %" if metric.percent == "%" else f", {metric.unit}"
+    cells, looks = [], []
+    for found in answers:
+        value = found.board.values(found.eps).get(found.method) if found.method else None
+        constant = metric.level(found.constant) if found.constant is not None else ABSENT
+        word = found.verdicts.get(found.method, "")
+        cells.append(
+            [
+                *(found.board.name, name(found.method) if found.method else ABSENT, f"{found.eps:g}"),
+                *(metric.level(value), metric.text(found.lost()), constant),
+                "" if word == "use this" else word,
+            ]
+        )
+        looks.append("")
+    heads = [f"{metric.words}{unit}", "lost", "constant answer"]
+    columns = [Column("data set", numeric=False), Column("use", numeric=False), Column("eps")]
+    columns += [*map(Column, heads), Column("verdict", numeric=False, tags=True)]
+    if not any(line[-1] for line in cells):
+        columns, cells = columns[:-1], [line[:-1] for line in cells]
+    note = "Lost: to the best model without privacy, at the same splits, with a 95% interval."
+    return Table(columns, cells, note=note, looks=looks, title="Each data set")
+
+
+def _tests(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing]]) -> list[str]:
+    """What tests over the tables say, and how many tables they take."""
+    first, *others = boards[0].methods
+    texts = []
+    if others and len(boards) < (least := fewest_tables(len(others))):
+        texts.append(
+            f"Of {len(boards)} data sets no test of {first} against {len(others)} "
+            f"other{'s' * (len(others) > 1)} can say "
+            f"anything: that takes {least}."
+        )
+    for eps, at in by_eps.items():
+        p = friedman({of: standing.scores for of, standing in at.items()})
+        texts += (
+            [f"At eps {eps:g}, Friedman’s test that all are alike: p = {p:.2g}."] if p is not None else []
+        )
+    return [
+        *texts,
+        "p against the first method: Wilcoxon’s signed-rank test over data sets, corrected by Holm.",
+    ]
+
+
+def _figure(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing]]) -> str:
+    """Distances to the best model without privacy; a mean over some of the tables does not compare."""
+    metric, hues = boards[0].metric, colours(boards[0].methods)
+    drawn = []
+    for of in boards[0].methods[:_MOST_LINES]:
+        points = [
+            (eps, Interval.of(at[of].below).mean, None)
+            for eps, at in by_eps.items()
+            if len(at[of].below) == len(boards)
+        ]
+        if points:
+            drawn.append(Line(of, points, hues[of], main=of == boards[0].methods[0]))
+    if not drawn:
+        return ""
+    words = f"{metric.unit} of {metric.words} below the best model without privacy"
+    return lines(drawn, [], title=words, desc=words, y=words)
+
+
+def _winners(boards: Sequence[Board]) -> Table:
+    """Best method of each table and budget, its distance to the limit, and that of the first method."""
+    metric, first = boards[0].metric, boards[0].methods[0]
+    below = f"{metric.unit} below the {LIMIT}"
+    columns = [
+        *(Column("table", numeric=False), Column("eps"), Column("best method", numeric=False)),
+        *(Column(f"{metric.words} ± ci95"), Column(LIMIT, detail=True), Column(f"its {below}")),
+        Column(f"{metric.unit} of {first} below the {LIMIT}", detail=True),
+        Column(f"{metric.unit} of {first} above the best other method"),
+        Column(TRUE_LABELS, detail=True),
+    ]
+    cells, records = [], []
+    for board, eps in itertools.product(boards, boards[0].budgets):
+        values = board.values(eps)
+        row = next(row for row in board.rows if (row["method"], row["eps"]) == (first, eps))
+        best, other = next(iter(values), None), next((name for name in values if name != first), None)
+        value = values[best] if best else None
+        limit, true = (board.baselines[name].over(metric.name) for name in (LIMIT, TRUE_LABELS))
+        gap = board.below(best, eps) if best else None
+        ours = board.below(first, eps) if first in values else None
+        lead = board.lead(first, other, eps) if first in values and other else None
+        line = [board.name, f"{eps:g}", best or ABSENT, number(value), number(limit), metric.text(gap)]
+        line += [metric.text(ours) if first in values else row.status, metric.text(lead, sign=True)]
+        cells.append([*line, number(true)])
+        record: dict[str, Any] = {"table": board.name, "eps": eps, "metric": metric.name}
+        record |= {"n_private": row["n_private"], "delta": row["delta"]}
+        record |= {"best": best, "first": first, "other": other}
+        numbers = {metric.name: value, "without_privacy": limit, "student_on_true_labels": true}
+        numbers |= {f"best_below_{metric.unit}": gap, f"first_below_{metric.unit}": ours}
+        records.append(record | flat(numbers | {f"first_above_other_{metric.unit}": lead}))
+    note = (
+        f"Mean {metric.words} on held-out records and differences at the same splits; {T_NOTE}. The limit is "
+        f"the {LIMIT}: it, the student on true labels and the measuring are {NOT_PRIVATE}. eps is the "
+        "guarantee of one repeat, for one record replaced by another."
+    )
+    return Table(columns, cells, records, note)
+
+
+def _ranks(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing]]) -> Table:
+    """Ranks of the methods at each budget, over tables."""
+    metric, first, n = boards[0].metric, boards[0].methods[0], len(boards)
+    columns = [Column("eps"), Column("method", numeric=False), Column("mean rank"), Column("win rate")]
+    columns += [Column("first on", "tables"), Column(f"{metric.unit} below the {LIMIT}")]
+    columns += [Column(f"p against {first}")]
+    cells, records = [], []
+    for eps, by_method in by_eps.items():
+        for method, (ranking, _, gaps) in sorted(
+            by_method.items(), key=lambda item: item[1].ranking.rank.mean
+        ):
+            gap = Interval.of(gaps) if gaps else None
+            of = f" ({len(gaps)})" if 0 < len(gaps) < n else ""
+            cells.append([f"{eps:g}", method, number(ranking.rank, ".2f"), number(ranking.wins, ".2f")])
+            cells[-1] += [str(ranking.firsts), f"{metric.text(gap)}{of}", number(ranking.p, ".3g")]
+            numbers = {"mean_rank": ranking.rank, "win_rate": ranking.wins, f"below_{metric.unit}": gap}
+            record = {"eps": eps, "method": method, "tables": n, "tables_below": len(gaps)}
+            records.append(record | flat(numbers) | {"first_on": ranking.firsts, "p": ranking.p})
+    note = (
+        f"Over {n} tables, by the mean {metric.words} of each: ± is half a 95% interval of Student's "
+        "t over tables, as if drawn at random from those one might have. A method without a value on a table "
+        "is last there; the gap leaves such tables out (how many are left, in brackets). p: Wilcoxon's "
+        f"signed-rank test against {first} over tables, corrected by Holm; {ABSENT} where too few allow none."
+    )
+    return Table(columns, cells, records, note)

@@ -1,0 +1,100 @@
+"""Commands to type next, made of what the reader typed: they run as printed."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+
+from pate_cli.results.answers import Answer
+from pate_cli.results.means import MeasuredRow
+
+__all__ = ["NextStep", "compare_methods", "more_repeats", "overrides", "publish", "typed_value", "wrapped"]
+
+NextStep = tuple[str, list[list[str]]]
+"""What is done, and the commands that do it."""
+
+_EXPERIMENT = ("eps", "repeats", "seed", "name", "tags", "compute", "cache", "tracking", "hydra")
+_RELEASE = ("release", "ledger", "purpose")
+_PUBLIC = ("dataset.public", "split.public_from_private")
+_WIDTH = 80
+
+
+def overrides(row: MeasuredRow) -> list[str]:
+    """Overrides of a row as they were typed; none in files of earlier versions."""
+    return shlex.split(str(row["overrides"] or ""))
+
+
+def typed_value(row: MeasuredRow, key: str) -> str:
+    """Value that was typed for a key; empty without one."""
+    values = [text.partition("=")[2] for text in overrides(row) if _key(text) == key]
+    return values[-1].strip("'\"") if values else ""
+
+
+def publish(answer: Answer) -> NextStep | None:
+    """The total budget of the data, and the release of the method at the eps spoken of."""
+    row = answer.row
+    if row is None or not answer.useful or not math.isfinite(answer.eps) or not overrides(row):
+        return None
+    kept = [text for text in overrides(row) if not _of(text, (*_EXPERIMENT, *_RELEASE))]
+    if not any(_key(text).startswith(_PUBLIC) for text in kept):
+        if any(_key(text) == "dataset.unit" for text in kept):
+            return None  # persons' records are not opened: it takes a file of public points
+        kept.append("split.public_from_private=true")
+    measured = [] if any(_key(text) == "evaluate" for text in kept) else ["evaluate=0.2"]
+    data = [text for text in kept if text == "--config-dir" or _of(text, ("dataset", "generate"))]
+    if "--config-dir" in kept:
+        data.insert(data.index("--config-dir") + 1, kept[kept.index("--config-dir") + 1])
+    # room for this release and one more, at deltas that are one in the number of records
+    total = 10.0 ** math.ceil(math.log10(3 * (row["delta"] or 1e-6)))
+    init = ["pate", "ledger", "init", *(data or ["dataset=synthetic"])]
+    init += ["--eps", f"{2 * answer.eps:g}", "--delta", f"{min(total, 0.5):g}"]
+    release = ["pate", "run", "release=true", *kept, f"eps={answer.eps:g}", *measured]
+    return "publish it", [init, release]
+
+
+def compare_methods(row: MeasuredRow) -> NextStep | None:
+    """The frontier of the data of a single run."""
+    eps, typed = row["eps"], overrides(row)
+    if eps is None or not math.isfinite(eps) or not row.n:
+        return None
+    kept = [text for text in typed if not _of(text, (*_EXPERIMENT, *_RELEASE, "mechanism", "tune"))]
+    budgets = ["--eps", ",".join(f"{eps * by:g}" for by in (0.5, 1, 2))]
+    return "compare it with other methods", [["pate", "frontier", *kept, *budgets, "--repeats", "10"]]
+
+
+def more_repeats(answer: Answer, command: Sequence[str]) -> NextStep | None:
+    """The command again, with as many repeats as would tell the method from a constant answer."""
+    needed = answer.repeats_over_constant
+    if answer.useful or needed is None or list(command[:2]) not in (["pate", "frontier"], ["pate", "run"]):
+        return None
+    words = list(command)
+    if command[1] == "run":
+        words = [text for text in words if _key(text) != "repeats"]
+        return "tell more", [[*words, f"repeats={needed}"]]
+    if "--repeats" in words:
+        at = words.index("--repeats")
+        del words[at : at + 2]
+    return "tell more", [[*words, "--repeats", str(needed)]]
+
+
+def wrapped(command: Sequence[str], width: int = _WIDTH, indent: str = "  ") -> list[str]:
+    """Lines of a command that fit a terminal, continued by backslashes, so that it can be pasted."""
+    lines, line = [], ""
+    for word in map(shlex.quote, command):
+        if line and len(f"{line} {word} \\") > width:
+            lines.append(f"{line} \\")
+            line = f"{indent}  {word}"
+        else:
+            line = f"{line} {word}" if line else f"{indent}{word}"
+    return [*lines, line]
+
+
+def _key(text: str) -> str:
+    return text.partition("=")[0].lstrip("+~")
+
+
+def _of(text: str, keys: Sequence[str]) -> bool:
+    """Whether an override is of one of these keys, or below it."""
+    key = _key(text).partition("/")[0]
+    return any(key == name or key.startswith(f"{name}.") for name in keys)

@@ -1,0 +1,267 @@
+"""The report of a recipe: does the paper's conclusion hold, and do its numbers; and of all claims at once."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from pate_cli.results import sentences
+from pate_cli.results.boards import ACCURACY
+from pate_cli.results.findings import Findings
+from pate_cli.results.html import Fact, Page, Section
+from pate_cli.results.next_steps import NextStep
+from pate_cli.results.page import Report
+from pate_cli.results.sentences import listed, name, plain
+from pate_cli.results.svg import Level, Line, colours, lines
+from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.verdicts import OWN, SHOWN, Verdict
+
+__all__ = ["recipe_report"]
+
+_TITLES = {
+    "metrics": "Other measures",
+    "paired": "Paired differences",
+    "rows": "All runs",
+    "settings": "Which setting gives which printed numbers",
+}
+_AGREES, _HIGHER, _LOWER = SHOWN["reproduces"], SHOWN["differs (above)"], SHOWN["differs (below)"]
+_ASIDE = ("eps_ex_post",)  # claims that are no conclusion
+_PRINTED = "printed_accuracy"
+
+
+def recipe_report(found: Findings, next_step: NextStep | None = None) -> Report:
+    """Answer, figure, rows beside the printed ones, what differs; the rest is folded."""
+    judged = [verdict for verdict in found.claims if verdict.label != OWN and verdict.verdict != OWN]
+    table = _rows(found) if found.rows else found.table
+    headline = _headline(found, judged)
+    drawn = _drawn(found)
+    figure = _figure(found)
+    differs = [verdict for verdict in judged if verdict.word != _AGREES]
+    sections = [] if figure else [Section("Figure" if len(drawn) == 1 else "Figures", _images(drawn))]
+    sections.append(Section("Row by row" if found.rows else "Table", [("table", table)]))
+    sections.append(Section("What differs from the paper, or cannot be told", _claims(differs)))
+    if next_step:
+        sections.append(Section(f"Next: {next_step[0]}", [("code", next_step[1])]))
+    page = Page(
+        title=found.about.title,
+        kicker=f"{name(' '.join(found.command[:3]))} · {found.about.source}",
+        answer=headline,
+        lede=found.about.shows if headline != found.about.shows else "",
+        caution="A quick run, of small sizes: it shows that everything works, and decides nothing."
+        * found.quick,
+        facts=_facts(found, judged),
+        figure=figure,
+        caption="Ours solid, with 95% intervals; dashed and hollow as printed." if figure else "",
+        sections=[section for section in sections if section.blocks],
+        details=_details(found, judged, drawn if figure else {}),
+        footer=[" · ".join(f"{key} {value}" for key, value in found.sources.items())],
+    )
+    words = Counter(verdict.word for verdict in judged)
+    return Report(
+        answer=headline,
+        table=_plain(table),
+        page=page,
+        notes=[_counted("Claims of the paper", words)] if judged else [],
+        explain=[found.table.note, *found.notes],
+        next_step=next_step,
+        files={"table": found.table, **found.more},
+        images=_files(drawn),
+        verdicts=[*found.rows, *found.claims],
+        failures=found.failures,
+    )
+
+
+def _plain(table: Table) -> Table:
+    return Table(table.columns, [[plain(cell) for cell in row] for row in table.cells], table.records)
+
+
+def _headline(found: Findings, claims: Sequence[Verdict]) -> str:
+    """Does the conclusion of the paper hold, and do its numbers."""
+    numbers = _numbers(found.rows)
+    main = next((verdict for verdict in claims if not verdict.name.startswith(_ASIDE)), None)
+    if not found.rows or main is None:
+        if not claims:
+            return numbers or found.about.shows
+        return f"Of {len(claims)} claims of the paper {_listed(Counter(v.word for v in claims))}."
+    stands = {
+        _AGREES: "The paper’s conclusion holds",
+        SHOWN["differs"]: "The paper’s conclusion does not hold here",
+    }
+    said = stands.get(main.word, f"Whether the paper’s conclusion holds: {main.word}")
+    return f"{said}: {main.name}. {numbers}"
+
+
+def _numbers(rows: Sequence[Verdict]) -> str:
+    """How many printed numbers agree, and by how much the others are off."""
+    words = Counter(verdict.word for verdict in rows)
+    told = [verdict for verdict in rows if verdict.word in (_AGREES, _HIGHER, _LOWER)]
+    if not told:
+        return f"Its numbers: {_listed(words)}." if words else ""
+    if words[_AGREES] == len(rows):
+        return f"Its numbers do, too: all {len(rows)} agree."
+    parts = []
+    for word in (_HIGHER, _LOWER):
+        gaps = sorted(abs(v.gap.mean) for v in rows if v.word == word and v.gap is not None)
+        if gaps:
+            by = " to ".join(dict.fromkeys(f"{100 * gap:.0f}" for gap in (gaps[0], gaps[-1])))
+            parts.append(f"{len(gaps)} of {len(rows)} come out {by} points {word.partition(' ')[0]} here")
+    if not parts:
+        return f"Of its numbers {_listed(words)}."
+    return f"Its numbers do not: {listed(parts)}."
+
+
+def _listed(words: Counter[str]) -> str:
+    plural = {"agrees": "agree", "differs": "differ"}
+    return listed(f"{n} {plural.get(word, word) if n > 1 else word}" for word, n in words.most_common())
+
+
+def _counted(of: str, words: Counter[str]) -> str:
+    return f"{of}: {', '.join(f'{n} {word}' for word, n in words.most_common())}."
+
+
+def _rows(found: Findings) -> Table:
+    """Ours beside the printed accuracy, and a verdict a row."""
+    verdicts = {verdict.name: verdict for verdict in found.rows}
+    records = [record for record in found.table.records if record["name"] in verdicts]
+    several = len({(record["dataset"], record.get("panel")) for record in records}) > 1
+    labels = any(record.get("printed_queries") is not None for record in records)
+    columns = [Column("data", numeric=False)] * several + [Column("method", numeric=False), Column("eps")]
+    columns += [Column("labels here"), Column("labels printed")] * labels
+    columns += [Column("accuracy here, %"), Column("printed, %"), Column("differs by")]
+    columns.append(Column("verdict", numeric=False, tags=True))
+    cells = []
+    for record in records:
+        verdict = verdicts[record["name"]]
+        line = [str(record.get("panel") or record["dataset"])] * several
+        line += [str(record["method"]), number(record["eps"], "g")]
+        line += [number(record.get("answered"), ".0f"), number(record.get("printed_queries"), ".0f")] * labels
+        gap = verdict.interval.times(100).text(1, sign=True).replace("-", "−") if verdict.interval else ABSENT
+        line += [ACCURACY.level(record["accuracy"]), ACCURACY.level(record[_PRINTED]), gap, verdict.word]
+        cells.append(line)
+    note = "Labels: how many were given. " * labels + found.table.note.rpartition("if known. ")[2]
+    return Table(columns, cells, found.table.records, note, title="Ours beside the printed numbers")
+
+
+def _figure(found: Findings) -> str:
+    """Ours and the printed accuracy against eps, where the rows of one data set have both."""
+    records = [record for record in found.table.records if found.rows and record.get("accuracy") is not None]
+    finite = [record for record in records if math.isfinite(record["eps"])]
+    if len({record["eps"] for record in finite}) < 2 or len({record["dataset"] for record in records}) > 1:
+        return ""
+    methods = list(dict.fromkeys(str(record["method"]) for record in finite))
+    points = [(str(record["method"]), record["eps"]) for record in finite]
+    if len(set(points)) < len(points) or len(methods) > 4:
+        return ""
+    hues, drawn = colours(methods), []
+    for key, of, printed in (("accuracy", "here", False), (_PRINTED, "in the paper", True)):
+        for method in methods:
+            line = [
+                (
+                    record["eps"],
+                    100 * record[key],
+                    100 * half if not printed and (half := record["accuracy_ci95"]) else None,
+                )
+                for record in sorted(finite, key=lambda record: record["eps"])
+                if record["method"] == method and record[key] is not None
+            ]
+            if line:
+                main = not printed and method == methods[-1]
+                drawn.append(Line(f"{method} {of}", line, hues[method], main=main, printed=printed))
+    without = [record["accuracy"] for record in records if math.isinf(record["eps"])]
+    levels = [Level(f"without privacy, here {100 * max(without):.1f}", 100 * max(without))] if without else []
+    about = "; ".join(f"{line.name}: {', '.join(f'{y:.1f}' for _, y, _ in line.points)}" for line in drawn)
+    delta = max((record["delta"] or 0.0 for record in finite), default=0.0)
+    words = "accuracy on unseen records, %"
+    return lines(drawn, levels, title=f"{found.about.title}: {words}", desc=about, y=words, delta=delta)
+
+
+def _drawn(found: Findings) -> dict[str, tuple[bytes, bytes, float]]:
+    """The recipe's own figures by name: PNG, SVG, and width in CSS pixels."""
+    if not found.figures:
+        return {}
+    from pate_cli.results.figures import render  # matplotlib: a second
+
+    return {of: render(draw, f"{found.about.name}-{of}") for of, draw in found.figures.items()}
+
+
+def _images(drawn: dict[str, tuple[bytes, bytes, float]]) -> list[tuple[str, Any]]:
+    return [
+        ("svg", (f"{of}: its numbers are in the tables", base64.b64encode(svg).decode(), round(width)))
+        for of, (_, svg, width) in drawn.items()
+    ]
+
+
+def _files(drawn: dict[str, tuple[bytes, bytes, float]]) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    for index, (of, (png, svg, _)) in enumerate(drawn.items()):
+        stem = "figure" if index == 0 else f"figure-{of}"
+        files |= {f"{stem}.png": png, f"{stem}.svg": svg}
+    return files
+
+
+def _claims(claims: Sequence[Verdict]) -> list[tuple[str, Any]]:
+    """Table of claims: what the paper says, what is seen here, and the verdict."""
+    if not claims:
+        return []
+    columns = [Column(head, numeric=False, prose=True) for head in ("the paper says", "seen here")]
+    columns.append(Column("verdict", numeric=False, tags=True))
+    return [("table", Table(columns, [[v.name, v.reason, v.word] for v in claims], title="Claims"))]
+
+
+def _facts(found: Findings, claims: Sequence[Verdict]) -> list[Fact]:
+    counts = sorted({int(record["n"]) for record in found.table.records if record.get("n")})
+    facts = []
+    if found.rows:
+        facts.append(
+            Fact("Rows", str(len(found.rows)), _counted("", Counter(v.word for v in found.rows))[2:-1])
+        )
+    if claims:
+        facts.append(
+            Fact("Claims of the paper", str(len(claims)), _counted("", Counter(v.word for v in claims))[2:-1])
+        )
+    if counts:
+        facts.append(Fact("Measured", f"{counts[-1]} random splits", "of each row"))
+    if found.absent:
+        facts.append(Fact("Without numbers", str(len(found.absent)), "why is said below"))
+    return facts[:4]
+
+
+def _details(
+    found: Findings, claims: Sequence[Verdict], drawn: dict[str, tuple[bytes, bytes, float]]
+) -> list[Section]:
+    agree = [f"{v.name}: {v.reason}" for v in claims if v.word == _AGREES]
+    own = [f"{v.name}: {v.reason}" for v in found.claims if v not in claims]
+    reasons = [f"{verdict.name}: **{verdict.word}**, {verdict.reason}" for verdict in found.rows]
+    absent = [f"{of}: {status}: {why}" for of, status, why in found.absent]
+    printed = [f"{key}: {_value(value)}" for key, value in found.about.printed.items()]
+    measured: list[tuple[str, Any]] = [("code", [found.command])]
+    if found.settings is not None and found.settings.cells:
+        measured.append(("table", found.settings))
+    if found.commands:
+        measured += [("p", "Each row by itself:"), ("code", list(found.commands.values()))]
+    sections = [
+        Section("What agrees with the paper", [("list", agree)] if agree else []),
+        Section("The verdict on each row", [("list", reasons)] if reasons else []),
+        Section("Rows without numbers", [("list", absent)] if absent else [], "why"),
+        Section("Questions of our own", [("list", own)] if own else []),
+        *(Section(_TITLES.get(stem, stem), [("table", table)]) for stem, table in found.more.items()),
+        Section("Every number", [("table", found.table)] if found.rows else []),
+        Section("Figures for a paper", _images(drawn)),
+        Section("What to know about it", [("list", list(found.notes))] if found.notes else []),
+        Section("Printed in the paper", [("list", printed)] if printed else []),
+        Section("How this was measured", measured),
+        Section(
+            "Words",
+            [("words", {w: sentences.GLOSSARY[w] for w in ("eps (privacy budget)", "accuracy", "±")})],
+        ),
+    ]
+    return [section for section in sections if section.blocks]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{of}: {item}" for of, item in value.items())
+    return "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

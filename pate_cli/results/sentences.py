@@ -1,0 +1,231 @@
+"""The answer in words: the same on a page, a terminal and in JSON.
+
+Words in backticks are names, as typed; `**` stands around strong ones. A terminal shows them without
+(`plain`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from pate_cli.results.answers import (
+    ALIKE,
+    BROKE,
+    CANNOT,
+    NO_USE,
+    UNKNOWN,
+    UNLIKE,
+    Answer,
+    most_common,
+)
+from pate_cli.results.boards import LIMIT
+from pate_cli.results.interval import Interval
+
+__all__ = ["GLOSSARY", "INSIDE", "best_attack", "caution", "constant_clause", "cost", "headline", "lede"]
+__all__ += ["listed", "name", "plain", "quoted", "verdict_rule"]
+
+INSIDE = "**Keep these numbers inside:** they come from private records, without protection."
+_FEW = 4  # methods that are listed by name
+
+
+def name(text: object) -> str:
+    """A name, as of a method or a column, marked as one; signs of ours in it are dropped."""
+    return f"`{str(text).replace('`', '').replace('*', '')}`"
+
+
+def quoted(text: object) -> str:
+    """A value of the data, between quotation marks."""
+    return f"“{str(text).replace('`', '').replace('*', '')}”"
+
+
+def plain(text: str) -> str:
+    """A sentence without its marks."""
+    return text.replace("`", "").replace("**", "")
+
+
+def listed(texts: Iterable[str], last: str = "and") -> str:
+    """Texts as a list in a sentence."""
+    *most, end = [*texts] or [""]
+    return f"{', '.join(most)} {last} {end}" if most else end
+
+
+def headline(answer: Answer, data: str = "") -> str:
+    """What was found, in one or two sentences; `data` names the records of a single row."""
+    board, metric = answer.board, answer.metric
+    value = board.values(answer.eps).get(answer.method) if answer.method else None
+    if value is None:
+        return f"Nothing was measured{f' on {data}' * bool(data)}: no repeat is done."
+    of, at = f" of {data}" if data else "", _at(answer.eps)
+    if not answer.useful:
+        over = answer.over_constant(answer.method)
+        needed = answer.repeats_over_constant
+        told = f"{_points(answer, over, sign=True)} over it" if over else ""
+        more = f"; about {needed:,} splits would tell" if needed else ""
+        return (
+            f"No method is better than a constant answer{at}, as far as {_splits(answer.repeats)} can tell: "
+            f"{name(answer.method)} is the best, {told}{more}."
+        )
+    level = _level(answer, value, ci=len(board.rows) == 1)
+    if len(board.rows) == 1 and not answer.limit:
+        return f"{name(answer.method)}{at} {_does(answer, level)}{of}."
+    lost = answer.lost()
+    if lost is not None:
+        below = lost.mean >= 0
+        than = "less than without privacy" if below else "more than the best model without privacy"
+        points = _points(answer, lost if below else -lost)
+        does = f"{at.strip().capitalize()} it {_does(answer, level)}{of}"
+        return f"Use {name(answer.method)}. {does}, {points} {than}."
+    other = answer.runner_up
+    if not other:
+        return f"{name(answer.method)}{at} {_does(answer, level)}{of}."
+    gap = board.lead(answer.method, other, answer.eps)
+    if gap is None or gap.half_width is None or gap.sign == 0:
+        by = "" if gap is None else f", {_points(answer, gap, sign=True)}"
+        return (
+            f"{name(answer.method)}{at} {_does(answer, level)}{of}; {name(other)} cannot be told from it{by}."
+        )
+    every = " at every eps" if answer.best_everywhere and len(board.budgets) > 1 else ""
+    most = "the most accurate" if metric.unit == "points" and metric.name == "accuracy" else "the best"
+    lead = f"{_points(answer, gap)} more than {name(other)}"
+    return f"{name(answer.method)} is {most}{every}: {level}{at}, {lead}."
+
+
+def _does(answer: Answer, level: str) -> str:
+    """What a method with this level does."""
+    if answer.metric.name == "accuracy":
+        return f"is right on {level} of unseen records"
+    return f"has a {answer.metric.words} of {level} on unseen records"
+
+
+def _level(answer: Answer, value: Interval | float | None, *, ci: bool = False) -> str:
+    return answer.metric.level(value, ci=ci) + answer.metric.percent
+
+
+def _points(answer: Answer, gap: Interval | None, *, sign: bool = False) -> str:
+    return f"{answer.metric.text(gap, sign=sign)} {answer.metric.unit}"
+
+
+def _splits(n: int) -> str:
+    return f"{n} split{'s' * (n != 1)}"
+
+
+def _at(eps: float) -> str:
+    return f" at eps {eps:g}" if math.isfinite(eps) else " without privacy"
+
+
+def constant_clause(answer: Answer) -> str:
+    """What a constant answer gets, as a clause; empty if that is not known."""
+    level = answer.constant
+    if level is None:
+        return ""
+    if answer.metric.name == "roc_auc":
+        return "50% is guessing"
+    common = most_common(answer.board)
+    always = f"always answering {quoted(common)}" if common else "always giving the most common class"
+    verb = "is right on" if answer.metric.name == "accuracy" else "gets"
+    return f"{always} {verb} {_level(answer, level)}"
+
+
+def lede(answer: Answer) -> str:
+    """What the answer depends on, in at most a few sentences."""
+    sentences = []
+    if clause := constant_clause(answer):
+        sentences.append(f"{clause[0].upper()}{clause[1:]}.")
+    if answer.metric.name == "roc_auc":
+        sentences.append(f"{_largest_share(answer)}methods are compared by how well they rank: ROC AUC.")
+    if len(costs := cost(answer)) > 1:
+        unit = f" {answer.metric.unit}"
+        parts = [f"{text}{unit * (not k)} at eps {eps:g}" for k, (eps, text) in enumerate(costs.items())]
+        sentences.append(f"Privacy costs {listed(parts)}.")
+    if answer.repeats == 1:
+        sentences.append("One split has no interval: nothing can be told apart; ten would tell more.")
+    elif answer.useful and len(answer.verdicts) > 1:
+        sentences.append(_others(answer))
+    return " ".join(filter(None, sentences))
+
+
+def _largest_share(answer: Answer) -> str:
+    shares = [row.mean("majority_class") for row in answer.board.every]
+    largest = max((share for share in shares if share is not None), default=None)
+    return f"One class has {100 * largest:.1f}% of the records, so " if largest is not None else "So "
+
+
+def _others(answer: Answer) -> str:
+    """Which other methods are as good, as far as can be told, and what would tell."""
+    alike, splits = answer.open, _splits(answer.repeats)
+    if not alike:
+        return f"No other method is as good, as far as {splits} can tell."
+    names = listed(map(name, alike)) if len(alike) <= _FEW else f"{len(alike)} other methods"
+    verb = "is" if len(alike) == 1 else "are"
+    text = f"{names} {verb} as good as {name(answer.method)}, as far as {splits} can tell"
+    needed = [n for n in alike.values() if n is not None]
+    if needed and len(needed) == len(alike):
+        text += f"; about {max(needed):,} would tell, if the differences stay"
+    rest = [other for other in answer.verdicts if other not in alike and other != answer.method]
+    return f"{text}; no other method is." if rest and not needed else f"{text}."
+
+
+def cost(answer: Answer) -> dict[float, str]:
+    """What the method loses to privacy at each eps, in the unit of the measure."""
+    gaps = {eps: answer.lost(eps=eps) for eps in answer.board.budgets}
+    return {eps: answer.metric.text(Interval(gap.mean, None, 1)) for eps, gap in gaps.items() if gap}
+
+
+def caution(answer: Answer) -> str:
+    """What could do harm: the page is not to be shown around."""
+    choice = ", and the choice by them," if len(answer.board.methods) > 1 else ""
+    tune = " `pate tune` makes the choice within the budget." if choice else ""
+    return (
+        f"**Keep this page inside.** Its numbers{choice} come from private records without protection.{tune}"
+    )
+
+
+def verdict_rule(answer: Answer) -> list[str]:
+    """The meaning of the verdicts that stand in the table."""
+    rules = {
+        answer.verdicts.get(
+            answer.method, ""
+        ): "“Use this” is `best`, unless another method is better by more "
+        "than the 95% interval of the difference.",
+        ALIKE: "“No difference seen”: the interval of the difference includes 0.",
+        "worse": "“Worse”: that interval lies wholly on one side.",
+        UNKNOWN: "“Cannot be told”: one split has no interval.",
+        UNLIKE: "“Other splits”: not measured at the same splits, so there is no paired difference.",
+        NO_USE: "“No better than a constant answer”: the interval of its lead over the most common class "
+        "includes 0 or lies below.",
+        CANNOT: "“Cannot run”: refused from public numbers, before any training.",
+        BROKE: "“Broke off”: an error.",
+    }
+    return [text for word, text in rules.items() if word in answer.verdicts.values()]
+
+
+def best_attack(eps: float, delta: float = 0.0) -> float:
+    """Most that a guess between two equally likely values of one record is right, in percent."""
+    if eps > 700:
+        return 100.0
+    return 100 * (math.exp(eps) + delta) / (1 + math.exp(eps))
+
+
+GLOSSARY = {
+    "eps (privacy budget)": "How much any one record can change what is published. Small is strong: at "
+    "eps 1 even "
+    "the best attack, told everything but one record and left with two equally likely values for it, is "
+    "right at "
+    "most 73 times in 100; at eps 0.5, 62; at eps 2, 88. Guessing is 50.",
+    "delta": "A small probability by which the statement for eps may fail.",
+    "accuracy": "Share of records, not used in training, whose class is predicted right.",
+    "ROC AUC": "How often a record of a class is ranked above one of another. 50% is guessing.",
+    "±": "Half of a 95% interval of the mean over the random splits (Student’s t). If the interval of a "
+    "difference "
+    "includes 0, the data cannot tell the two apart.",
+    "without privacy": f"The {LIMIT.removesuffix(' without privacy')} of several ordinary ones, trained "
+    "on the same "
+    "private records. It is what privacy is compared with; it must not be published.",
+    "teacher, student": "Teachers are models trained on separate parts of the private records. The "
+    "student learns "
+    "from public points that the teachers labelled by a noisy vote; only the student is published.",
+    "public point": "A record whose columns may be seen by anyone. Its label is what the teachers vote on.",
+    "split": "One random division of the records into private, public and test ones.",
+}
+"""Words of a page, in the order shown."""

@@ -1,0 +1,228 @@
+"""Figures of a page as SVG that follows its style sheet: dark mode and paper need no second drawing.
+
+Each is drawn twice, for a wide and for a narrow screen; the sheet shows one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from pate_cli.results.sentences import best_attack
+
+__all__ = ["Level", "Line", "colours", "lines", "spread"]
+
+_HUES = ("blue", "orange", "green", "black", "pink", "sky", "gold", "violet")
+_METHODS = ("best", "gaussian", "active", "svt", "noisy_gd", "output_perturbation", "svt-liu2021")
+_ALIASES = {"PSQ": "gaussian", "ASQ": "active", "svt tight": "svt", "svt liu2021": "svt-liu2021"}
+_SIZE = 13  # of text, in units of the drawing
+_LETTER = 7.7  # width of a letter, on average
+
+
+@dataclass(frozen=True)
+class Line:
+    """A method: its points are (x, y, half of the interval or None)."""
+
+    name: str
+    points: Sequence[tuple[float, float, float | None]]
+    colour: str = "blue"  # a class of the sheet
+    main: bool = False  # the answer: thick, with a band
+    printed: bool = False  # of a paper: dashed, hollow points
+
+
+@dataclass(frozen=True)
+class Level:
+    """A thin horizontal line: what is got without privacy, or by a constant answer."""
+
+    name: str
+    y: float
+    dash: bool = False
+    above: bool = True  # where its words stand
+
+
+def colours(names: Sequence[str]) -> dict[str, str]:
+    """Hue of each method, the same in every figure that has frequent methods alone."""
+    known = [_ALIASES.get(name, name) for name in names]
+    hues = {name: _HUES[_METHODS.index(of)] for name, of in zip(names, known, strict=True) if of in _METHODS}
+    free = [hue for hue in _HUES if hue not in hues.values()] or [*_HUES]
+    others = [name for name in names if name not in hues]
+    return hues | {name: free[number % len(free)] for number, name in enumerate(others)}
+
+
+def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places near the wanted ones, in their order, at least `gap` apart and within the limits."""
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    groups: list[tuple[float, int]] = []  # place of the first, how many
+    for i in order:
+        groups.append((wanted[i], 1))
+        while len(groups) > 1 and groups[-2][0] + groups[-2][1] * gap > groups[-1][0]:
+            (first, n), (second, m) = groups[-2:]
+            groups[-2:] = [((n * first + m * (second - n * gap)) / (n + m), n + m)]
+    placed = [first + k * gap for first, n in groups for k in range(n)]
+    over = max(0.0, placed[-1] - high) if placed else 0.0
+    placed = [max(low + k * gap, y - over) for k, y in enumerate(placed)]
+    places = [0.0] * len(wanted)
+    for i, y in zip(order, placed, strict=True):
+        places[i] = y
+    return places
+
+
+def lines(
+    drawn: Sequence[Line],
+    levels: Sequence[Level],
+    *,
+    title: str,
+    desc: str,
+    y: str,
+    x: str = "eps",
+    delta: float | None = None,
+) -> str:
+    """Both drawings of values against x; with `delta` the success of the best attack stands under eps."""
+    return "\n".join(
+        _lines(drawn, levels, title=title, desc=desc, y=y, x=x, delta=delta, wide=wide)
+        for wide in (True, False)
+    )
+
+
+def frame(drawn: Sequence[Line], levels: Sequence[Level]) -> tuple[float, float, float]:
+    """Ends and step of the y axis: from just below the lowest level, or line if there is none."""
+    values = [value for line in drawn for _, value, _ in line.points]
+    ends = [value + (half or 0) * (1 if line.main else 0) for line in drawn for _, value, half in line.points]
+    bottom = min([level.y for level in levels] or values)
+    top = max([*ends, *(level.y for level in levels)])
+    if max(values) < bottom or not levels:
+        bottom = min(values)
+    room = (top - bottom) or abs(top) or 1.0
+    power = 10.0 ** math.floor(math.log10(room / 4))
+    step = next(power * by for by in (1, 2, 2.5, 5, 10) if room / (power * by) <= 5)
+    return math.floor(bottom / step - 1e-9) * step, math.ceil(top / step - 1e-9) * step, step
+
+
+def _lines(
+    drawn: Sequence[Line],
+    levels: Sequence[Level],
+    *,
+    title: str,
+    desc: str,
+    y: str,
+    x: str,
+    delta: float | None,
+    wide: bool,
+) -> str:
+    width, height = (820, 330) if wide else (358, 380)
+    ends = [_short(line.name, wide) + (f" {line.points[-1][1]:.1f}" if wide else "") for line in drawn]
+    left, top = (44 if wide else 40), 30
+    least = (140 if wide else 106) if delta is not None else 40  # the words below the axis
+    right = max(least, min(max(map(len, ends)) * _LETTER + 26, 0.42 * width))
+    bottom = 46 if delta is not None else 28
+    marks = sorted({at for line in drawn for at, _, _ in line.points})
+    logarithmic = marks[0] > 0
+    low, high, step = frame(drawn, levels)
+    high = 100.0 if y.endswith("%") and low < 100 < high else high  # an interval may reach beyond
+    inset = 20 if wide else 14
+    x0, x1 = left + inset, width - right - inset / 2
+
+    def place(at: float) -> float:
+        if logarithmic:
+            at, first, last = math.log(at), math.log(marks[0]), math.log(marks[-1])
+        else:
+            first, last = marks[0], marks[-1]
+        return x0 + (x1 - x0) * ((at - first) / (last - first) if last > first else 0.5)
+
+    def py(value: float) -> float:
+        return top + (height - top - bottom) * (high - value) / (high - low)
+
+    ident, base = ("wide" if wide else "narrow"), height - bottom
+    out = [
+        f'<svg class="{ident}" viewBox="0 0 {width} {height}" role="img" '
+        f'aria-labelledby="{ident}-t {ident}-d"><title id="{ident}-t">{escape(title)}</title>'
+        f'<desc id="{ident}-d">{escape(desc)}</desc>',
+        f'<clipPath id="{ident}-c"><rect x="{left}" y="{top - 14}" width="{width}" '
+        f'height="{base - top + 14}"/></clipPath>',
+        _words(0, 12, y, "soft fine"),
+    ]
+    for k in range(round((high - low) / step) + 1):
+        at = py(low + k * step)
+        out.append(f'<line class="grid" x1="{left}" x2="{width - right:.1f}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        out.append(_words(left - 8, at + 5, f"{low + k * step:.6g}", "soft", "end"))
+    out.append(f'<line class="axis" x1="{left}" x2="{width - right:.1f}" y1="{base}" y2="{base}"/>')
+    for at in _labelled(marks, place, 44 if delta is not None else 34):
+        out.append(
+            f'<line class="axis" x1="{place(at):.1f}" x2="{place(at):.1f}" y1="{base}" y2="{base + 5}"/>'
+        )
+        out.append(_words(place(at), base + 22, f"{at:g}", "", "middle"))
+        if delta is not None:
+            attack = f"{best_attack(at, delta):.0f}%"
+            out.append(_words(place(at), base + 41, attack, "soft fine", "middle"))
+    log = ", log scale" if wide and logarithmic and len(marks) > 1 else ""
+    out.append(_words(width - right + 18, base + 22, f"{x}{log}", "soft"))
+    if delta is not None:
+        attack = "best attack right in" if wide else "attack right in"
+        out.append(_words(width - right + 18, base + 41, attack, "soft fine"))
+    below = [not level.above and py(level.y) + 17 < base - 3 for level in levels]
+    wanted = [py(level.y) + (17 if under else -7) for level, under in zip(levels, below, strict=True)]
+    words = spread(wanted, 15, top - 8, base - 3)
+    for level, at in zip(levels, words, strict=True):
+        dash = " dash" if level.dash else ""
+        out.append(
+            f'<line class="ref{dash}" x1="{left}" x2="{width - right:.1f}" y1="{py(level.y):.1f}" '
+            f'y2="{py(level.y):.1f}"/>{_words(left + 4, at, level.name, "soft fine")}'
+        )
+    body, names = [], []
+    wanted = [py(min(max(line.points[-1][1], low), high)) for line in drawn]
+    gap = min(_SIZE + 3, (base - top) / max(1, len(drawn)))
+    at_ends = spread(wanted, gap, top - 4, base - 4)
+    for k, (line, end, at) in sorted(
+        enumerate(zip(drawn, ends, at_ends, strict=True)), key=lambda item: item[1][0].main
+    ):
+        shift = (k - (len(drawn) - 1) / 2) * (4 if wide else 3) * min(1.0, 8 / len(drawn))
+        points = [(place(at_x) + shift, py(value), half) for at_x, value, half in line.points]
+        scale = (height - top - bottom) / (high - low)
+        body.append(_body(line, points, scale))
+        a, b = points[-1][0] + 6, width - right + 18
+        names.append(
+            f'<g class="{line.colour}">'
+            f'<path class="lead" d="M{a:.1f} {wanted[k]:.1f} L{b - 5:.1f} {at:.1f}"/>'
+            f"{_words(b, at + 5, end, 'of big' if line.main else 'of')}</g>"
+        )
+    return "".join([*out, f'<g clip-path="url(#{ident}-c)">', *body, "</g>", *names, "</svg>"])
+
+
+def _body(line: Line, points: Sequence[tuple[float, float, float | None]], scale: float) -> str:
+    """The marks of one line; half widths are in units of y."""
+    kind = " ".join([line.colour, *["main"] * line.main, *["printed"] * line.printed])
+    parts = []
+    if line.main and any(half for *_, half in points):
+        upper = [(a, b - (half or 0) * scale) for a, b, half in points]
+        lower = [(a, b + (half or 0) * scale) for a, b, half in reversed(points)]
+        edge = " ".join(f"{a:.1f},{b:.1f}" for a, b in upper + lower)
+        parts.append(f'<polygon class="band" points="{edge}"/>')
+    path = " ".join(f"{'L' if k else 'M'}{a:.1f} {b:.1f}" for k, (a, b, _) in enumerate(points))
+    parts.append(f'<path class="run" d="{path}"/>')
+    for a, b, half in points:
+        if half and (not line.main or len(points) == 1):
+            y1, y2 = b - half * scale, b + half * scale
+            parts.append(f'<line class="whisker" x1="{a:.1f}" x2="{a:.1f}" y1="{y1:.1f}" y2="{y2:.1f}"/>')
+        parts.append(f'<circle class="dot" cx="{a:.1f}" cy="{b:.1f}" r="{4 if line.main else 3.2}"/>')
+    return f'<g class="{kind}">{"".join(parts)}</g>'
+
+
+def _words(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> str:
+    looks = f'class="{kind}" ' if kind else ""
+    return f'<text {looks}text-anchor="{anchor}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
+
+
+def _labelled(marks: Sequence[float], place: Callable[[float], float], room: float) -> list[float]:
+    """Marks of the x axis whose labels do not touch."""
+    kept: list[float] = []
+    for at in marks:
+        if not kept or place(at) - place(kept[-1]) >= room:
+            kept.append(at)
+    return kept
+
+
+def _short(name: str, wide: bool) -> str:
+    most = 36 if wide else 19
+    return name if len(name) <= most else name[: most - 1] + "…"

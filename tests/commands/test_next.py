@@ -1,0 +1,63 @@
+"""Whatever is printed as a thing to type runs as printed, on the data it was printed for."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import numpy as np
+import pytest
+
+from pate_cli import cli
+
+OWN = ["dataset=csv", "dataset.path=my own.csv", "dataset.target=y", "split.public=60"]
+
+
+@pytest.fixture
+def own(outside, monkeypatch):
+    """A file of one's own, with a name that a shell has to quote; and where ledgers are."""
+    X = np.random.default_rng(0).normal(size=(900, 3)).round(2)
+    lines = [f"{a},{b},{c},{'yes' if a + b > 0.3 else 'no'}" for a, b, c in X.tolist()]
+    (outside / "my own.csv").write_text("\n".join(["a,b,c,y", *lines]) + "\n")
+    monkeypatch.setenv("PATE_LEDGER", str(outside / "ledger"))
+    monkeypatch.setenv("COLUMNS", "80")
+    return outside
+
+
+def printed(capsys, *argv):
+    """Run a command; the commands that it prints, as a shell reads them."""
+    capsys.readouterr()
+    assert cli.main(list(argv)) == 0
+    out = capsys.readouterr().out
+    assert [line for line in out.splitlines() if len(line) > 80] == []
+    joined = re.sub(r" \\\n +", " ", out)
+    return [shlex.split(line)[1:] for line in re.findall(r"^  (pate .*)$", joined, re.MULTILINE)]
+
+
+def test_from_a_plan_to_a_release(own, capsys):
+    (run,) = printed(capsys, "plan", *OWN, "mechanism=best", "eps=2")
+    assert run == ["run", *OWN, "mechanism=best", "eps=2"]
+    (frontier,) = printed(capsys, *run)
+    assert frontier[:1] == ["frontier"]
+    assert set(OWN) < set(frontier)
+    # as printed, but for the number of repeats and methods, which only take time
+    few = ["2" if word == "10" else word for word in frontier] + ["--methods", "best,gaussian"]
+    init, release = printed(capsys, *few)
+    assert init[:2] == ["ledger", "init"]
+    assert cli.main(init) == 0
+    assert cli.main([*release, "hydra.run.dir=released"]) == 0
+    assert (own / "released" / "student.skops").is_file()
+    left = capsys.readouterr().out
+    assert cli.main([*release, "hydra.run.dir=again"]) == 0  # there is room for one more
+    assert "left eps=" in left
+
+
+def test_of_a_sweep_and_of_two_of_its_jobs(own, capsys):
+    sweep = ["run", "-m", *OWN, "mechanism=gaussian,svt", "eps=0.5", "repeats=2", "hydra.sweep.dir=s"]
+    for words in printed(capsys, *sweep):
+        assert cli.main([*words, *(["hydra.run.dir=r"] if "release=true" in words else [])]) == 0
+    (plan_m,) = printed(capsys, "plan", "-m", *OWN, "mechanism=gaussian,svt", "eps=0.5,1")
+    assert plan_m == ["run", "-m", *OWN, "mechanism=gaussian,svt", "eps=0.5,1"]
+    for words in printed(capsys, "compare", "s/0", "s/1"):
+        assert "repeats=" in words[-1]
+        assert cli.main([*words[:-1], "repeats=2"]) == 0

@@ -1,0 +1,181 @@
+"""The answer follows from the numbers, whichever way they came out; no page is needed to see it."""
+
+from __future__ import annotations
+
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pate_cli.results import sentences
+from pate_cli.results.answers import ALIKE, CANNOT, NO_USE, UNKNOWN, USE, WORSE, answer, measure_of
+from pate_cli.results.boards import ALL_PRIVATE, LIMIT, MAJORITY, boards_of
+from pate_cli.results.means import rows_of
+from pate_cli.results.next_steps import publish, wrapped
+from pate_cli.results.report import main_table, report
+
+
+def frame(rows, *, share=0.5, seeds=None, **columns):
+    """Repeats of rows: {(method, eps): [accuracy a repeat], or the reason why there is none}."""
+    lines = []
+    for (method, eps), values in rows.items():
+        row = {
+            "dataset": "d",
+            "method": method,
+            "seed": (seeds or {}).get((method, eps), "0"),
+            "eps": float(eps),
+        }
+        row |= {"delta": 1e-4, "n_teachers": None, "n_private": 1000.0, "n_public": 100.0, "n_test": 100.0}
+        row |= {"splits": "s", "overrides": f"dataset=d mechanism={method} eps={eps}", "largest_class": "no"}
+        row |= columns | {"row": f"{method}{eps}", "checksum": "c"}
+        if isinstance(values, str):
+            lines.append(row | {"repeat": None, "status": "infeasible", "reason": values})
+            continue
+        for repeat, value in enumerate(values):
+            value = value if isinstance(value, dict) else {"accuracy": value}
+            lines.append(
+                row
+                | {
+                    "repeat": repeat,
+                    "status": "ok",
+                    "reason": None,
+                    "majority_class": share,
+                    "directory": "x",
+                }
+                | value
+            )
+    return pd.DataFrame(lines).assign(directory="x").astype({"repeat": "Int64"})
+
+
+def found(rows, **options):
+    (board,) = boards_of(rows_of(frame(rows, **options)))
+    return answer(board)
+
+
+def around(mean, spread=0.01, n=10):
+    return [mean + spread * (-1) ** i for i in range(n)]
+
+
+def test_best_is_used_unless_another_is_better_beyond_the_interval():
+    rows = {("best", 1): around(0.80), ("gaussian", 1): around(0.804), ("svt", 1): around(0.7)}
+    rows["noisy_gd", 1] = [0.81 + 0.03 * np.sin(i) for i in range(10)]  # the better mean, within the interval
+    a = found(rows)
+    assert a.method == "gaussian"  # by .004 in each split: the interval has no width
+    rows["gaussian", 1] = [0.80 + 0.05 * (-1) ** i + 0.002 for i in range(9, -1, -1)]
+    a = found(rows)
+    assert a.method == "best"
+    assert a.verdicts == {"noisy_gd": ALIKE, "gaussian": ALIKE, "best": USE, "svt": WORSE}
+    assert set(a.open) == {"noisy_gd", "gaussian"}
+    assert "`noisy_gd`, `gaussian` are as good" in sentences.lede(
+        a
+    ) or "are as good as `best`" in sentences.lede(a)
+
+
+def test_what_is_lost_and_at_which_eps():
+    rows = {("best", eps): around(0.7 + 0.05 * eps) for eps in (0.5, 1, 4)}
+    rows |= {(LIMIT, "inf"): around(0.9), (MAJORITY, "inf"): around(0.5, 0.0)}
+    a = found(rows)
+    assert a.eps == 1  # the nearest
+    assert a.lost().mean == pytest.approx(15)
+    assert a.lost(eps=4).mean == pytest.approx(0)
+    said = sentences.headline(a)
+    assert said == (
+        "Use `best`. At eps 1 it is right on 75.0% of unseen records, 15.0 ± 0.0 points less than without "
+        "privacy."
+    )
+    assert sentences.constant_clause(a) == "always answering “no” is right on 50.0%"
+    assert "17.5 points at eps 0.5, 15.0 at eps 1 and 0.0 at eps 4" in sentences.lede(a)
+
+
+def test_a_rare_outcome_is_answered_in_roc_auc():
+    both = lambda accuracy, auc: [{"accuracy": accuracy, "roc_auc": auc + 0.01 * (-1) ** i} for i in range(6)]  # noqa: E731
+    rows = {("best", 1): both(0.94, 0.77), ("svt", 1): both(0.94, 0.5)}
+    a = found(rows, share=0.94)
+    assert a.metric.name == "roc_auc"
+    assert (a.method, a.verdicts["svt"]) == ("best", NO_USE)
+    assert sentences.constant_clause(a) == "50% is guessing"
+    assert "One class has 94.0% of the records" in sentences.lede(a)
+    assert found(rows, share=0.6).metric.name == "accuracy"
+    # the limit is no better than a constant answer
+    rows |= {(LIMIT, "inf"): both(0.6, 0.8), (MAJORITY, "inf"): both(0.6, 0.5)}
+    assert found(rows, share=0.6).metric.name == "roc_auc"
+    no_auc = {key: [one["accuracy"] for one in values] for key, values in rows.items()}
+    assert measure_of(boards_of(rows_of(frame(no_auc, share=0.94)))).name == "accuracy"
+
+
+def test_no_better_than_a_constant_says_how_many_repeats_would_tell():
+    noisy = [0.56 + 0.1 * (-1) ** i + 0.001 * i for i in range(6)]
+    a = found({("best", 1): noisy, ("gaussian", 1): around(0.4)}, share=0.5)
+    assert not a.useful
+    assert a.verdicts == {"best": NO_USE, "gaussian": NO_USE}
+    needed = a.repeats_over_constant
+    assert f"about {needed} splits would tell" in sentences.headline(a)
+    assert needed > 6
+
+
+def test_one_repeat_has_no_interval_and_decides_nothing():
+    a = found({("best", 1): [0.7], ("gaussian", 1): [0.9]}, share=0.6)
+    assert (a.method, a.verdicts["gaussian"]) == ("best", UNKNOWN)
+    assert a.useful  # nothing says that it is not
+    assert "One split has no interval" in sentences.lede(a)
+    assert "constant" not in sentences.headline(a)
+
+
+def test_what_cannot_run_is_a_row_and_no_number():
+    a = found({("best", 1): around(0.8), ("svt", 1): "too few teachers"})
+    assert a.verdicts == {"best": USE, "svt": CANNOT}
+    assert [c for c in main_table(a).cells[1] if c] == ["`svt`", "–", CANNOT]
+
+
+def test_seeds_are_pooled_and_equal_rows_keep_their_names():
+    rows = {("best", 1): around(0.8, n=4)}
+    two = pd.concat([frame(rows), frame(rows, seeds={("best", 1): "1"}).assign(splits="t", row="other")])
+    (board,) = boards_of(rows_of(two))
+    (row,) = board.rows
+    assert (row.n, row["seed"]) == (8, "0, 1")
+    # equal in everything but the directory: neither is lost in silence
+    twice = pd.concat([frame(rows), frame(rows).assign(directory="y", row="z")])
+    (board,) = boards_of(rows_of(twice))
+    assert sorted(board.methods) == ["best (x)", "best (y)"]
+    # two results with baselines of their own are two boards
+    of_both = {**rows, (ALL_PRIVATE, "inf"): around(0.9)}
+    both = pd.concat([frame(of_both), frame(of_both).assign(directory="y", row="z")])
+    assert [board.name for board in boards_of(rows_of(both))] == ["d (x)", "d (y)"]
+
+
+def test_rows_at_other_splits_are_not_compared():
+    rows = frame({("best", 1): around(0.8)})
+    other = frame({("gaussian", 1): around(0.7)}).assign(splits="t", seed="1")
+    (board,) = boards_of(rows_of(pd.concat([rows, other])))
+    assert answer(board).verdicts == {"best": USE, "gaussian": "other splits"}
+
+
+def test_the_release_keeps_what_was_typed_and_has_room_in_its_ledger():
+    typed = "dataset=csv 'dataset.path=my file.csv' dataset.target=y mechanism=best eps=1 repeats=10 seed=3"
+    typed += " split.public=50"
+    a = found({("best", 1): around(0.8)}, overrides=typed)
+    title, (init, release) = publish(a)
+    assert title == "publish it"
+    assert init == [
+        *["pate", "ledger", "init", "dataset=csv"],
+        "dataset.path=my file.csv",
+        "dataset.target=y",
+        *["--eps", "2", "--delta", "0.001"],
+    ]
+    assert "split.public_from_private=true" in release
+    assert {"eps=1", "evaluate=0.2", "split.public=50", "mechanism=best"} <= {*release}
+    assert not {text.partition("=")[0] for text in release} & {"repeats", "seed"}
+    lines = wrapped(release)
+    assert max(map(len, lines)) <= 80
+    assert shlex.split(" ".join(line.removesuffix("\\") for line in lines)) == release
+    persons = found({("best", 1): around(0.8)}, overrides=f"{typed} dataset.unit=id")
+    assert publish(persons) is None  # their columns are not opened
+
+
+def test_terminal_and_page_say_the_same():
+    rows = {("best", 1): around(0.8), ("<b>x`y", 1): around(0.7)}
+    told = report(frame(rows), ["pate", "page"], {})
+    assert told.page.answer.rstrip(".") in told.answer
+    assert sentences.plain("`a` **b**") == "a b"
+    assert "`<b>xy`" in told.page.answer
