@@ -96,7 +96,8 @@ def main(argv: list[str]) -> int:
         grid.line("")
         grid.show(table.columns, cells, right=right, title=table.title, caption=table.caption)
     if row.prepared.plan.asks_votes and not options.quiet:
-        grid.line("With teachers mechanism=scores is nearly always more accurate: docs/choosing.md")
+        first = "scores" if row.prepared.setting.teacher_mapped else "score_boosting"
+        grid.line(f"With such teachers mechanism={first} is nearly always more accurate: docs/choosing.md")
     return 0
 
 

@@ -271,3 +271,5 @@ def test_a_plan_of_votes_names_what_to_use_first(mechanism, said, capsys, tmp_pa
     monkeypatch.chdir(tmp_path)
     assert main(["plan", *MUSHROOM, f"mechanism={mechanism}"]) == 0
     assert ("mechanism=scores is nearly always" in capsys.readouterr().out) == said
+    assert main(["plan", *MUSHROOM, f"mechanism={mechanism}", "teacher=tree"]) == 0
+    assert ("mechanism=score_boosting is nearly always" in capsys.readouterr().out) == said

@@ -11,6 +11,7 @@ import numpy as np
 
 from pate_cli import teachers
 from pate_cli.features.classifiers import probabilities
+from pate_cli.learners import is_linear
 from pate_cli.mechanisms.scores.directions import PublicDirections
 from pate_cli.mechanisms.teaching import make_teacher
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, Setting
@@ -19,6 +20,8 @@ __all__ = ["Classifiers", "Gains", "RidgeTeachers", "posterior_mean", "residual_
 
 _AT_ONCE = 256  # teachers fitted at once
 _DRAWS, _EACH = 16, 8  # functions of the prior, and teachers on each
+_MIXED_DRAWS, _MIXED_EACH = 32, 64  # the same, for a response that is a matrix
+_RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0)  # of such a matrix, in its mean squares
 _MOST_RECORDS = 2000  # of a teacher on them
 _FLATTER = 0.75  # power of the prior's variances that they are drawn with, so that small ones are seen
 _STEEPNESS = 2.0  # standard deviation of the log-odds of their labels
@@ -139,31 +142,36 @@ class Gains:
     """What a teacher's unit vector says, along each direction, of a function of the prior. PUBLIC."""
 
     weights: FloatArray  # (r,): of the directions, before a vector is scaled to norm 1
-    gain: FloatArray  # (r,): a coefficient of the class probabilities, in the mean unit vector
+    response: FloatArray  # (r, r): coefficients of the class probabilities to the mean unit vector
     energy: FloatArray  # (r,): mean square of a unit vector, of one class
 
     @classmethod
-    def of(cls, space: PublicDirections, taught: Any, setting: Setting, rng: np.random.Generator) -> Gains:
+    def of(cls, space: PublicDirections, learners: Any, setting: Setting, rng: np.random.Generator) -> Gains:
         """Measure them on teachers of public points, with labels drawn from functions of the prior.
 
         Weights ``e^(-1/4)`` of the energies e have the least noise over the points, in all, for a given norm.
-        Gains are one number for bins of directions, and do not increase along them.
+        The response is diagonal, one number for bins of directions, which does not increase along them. What
+        linear teachers in their own columns say of a function may lie along other directions than it: their
+        response is a matrix, of more teachers, where that is what half of them say of the other half.
         """
         C, (m, r) = setting.n_classes, space.values.shape
+        mixes = isinstance(learners, Classifiers) and is_linear(learners.learner)
+        draws, each = (_MIXED_DRAWS, _MIXED_EACH) if mixes else (_DRAWS, _EACH)
+        taught = learners.taught(space, setting, rng)
         values = space.values * np.sqrt(m)
         size = min(max(setting.n_private // setting.n_teachers, 1), _MOST_RECORDS)
-        true, vectors = np.zeros((_DRAWS * _EACH, r, C)), np.zeros((_DRAWS * _EACH, r, C))
-        for draw in range(_DRAWS):
+        true, vectors = np.zeros((draws * each, r, C)), np.zeros((draws * each, r, C))
+        for draw in range(draws):
             drawn = values @ (rng.normal(size=(r, C)) * space.shares[:, None] ** (_FLATTER / 2))
             p = probabilities(_STEEPNESS * drawn / max(float(drawn.std()), 1e-12))
-            rows = rng.integers(0, m, (_EACH, size))
-            labels = (p[rows].cumsum(axis=2) > rng.random((_EACH, size, 1))).argmax(axis=2)
-            at = slice(draw * _EACH, (draw + 1) * _EACH)
+            rows = rng.integers(0, m, (each, size))
+            labels = (p[rows].cumsum(axis=2) > rng.random((each, size, 1))).argmax(axis=2)
+            at = slice(draw * each, (draw + 1) * each)
             vectors[at], true[at] = taught(rows, labels), values.T @ (p - 1 / C) / m
         vectors[~np.isfinite(vectors).all(axis=(1, 2))] = 0.0
         energy = (vectors**2).sum(axis=2).mean(axis=0)
         if not energy.max(initial=0.0) > 0:  # a learner that learns nothing here
-            return cls(np.ones(r), np.ones(r), np.full(r, 1 / (C * max(r, 1))))
+            return cls(np.ones(r), np.eye(r), np.full(r, 1 / (C * max(r, 1))))
         weights = np.maximum(energy, _LEAST * energy.max()) ** -0.25
         weights /= weights.max()
         vectors *= weights[:, None]
@@ -173,18 +181,39 @@ class Gains:
             ours, theirs = vectors[:, first:end], true[:, first:end]
             gain[first:end] = (ours * theirs).sum() / max((theirs**2).sum(), 1e-300)
         gain = np.minimum.accumulate(np.maximum(gain, _LEAST_GAIN * max(gain[0], 1e-12)))
-        return cls(weights, gain, (vectors**2).sum(axis=2).mean(axis=0) / C)
+        response = _mixing(true, vectors, gain) if mixes else np.diag(gain)
+        return cls(weights, response, (vectors**2).sum(axis=2).mean(axis=0) / C)
 
 
-def posterior_mean(Z: FloatArray, gain: FloatArray, prior: FloatArray, noise: FloatArray) -> FloatArray:
-    """Posterior mean of coefficients given ``Z_jc = gain_j beta_jc + N(0, noise_j)``, shape (r, C).
+def _mixing(true: FloatArray, said: FloatArray, gain: FloatArray) -> FloatArray:
+    """Matrix from true coefficients to what is said, (N, r, C) both; diagonal if that predicts as well."""
+    B, U = (each.transpose(0, 2, 1).reshape(-1, each.shape[1]) for each in (true, said))
+    half = len(true) // 2 * true.shape[2]
+    sides = (slice(0, half), slice(half, None))
+
+    def fitted(rows: slice, ridge: float) -> FloatArray:
+        inner = B[rows].T @ B[rows]
+        size = max(float(np.trace(inner)) / len(inner), 1e-300)
+        return np.asarray(np.linalg.solve(inner + ridge * size * np.eye(len(inner)), B[rows].T @ U[rows]).T)
+
+    def error(ridge: float) -> float:
+        pairs = (sides, sides[::-1])
+        return sum(float(((U[other] - B[other] @ fitted(one, ridge).T) ** 2).sum()) for one, other in pairs)
+
+    ridge = min(_RIDGES, key=error)
+    diagonal = float(((U - B * gain) ** 2).sum())
+    return fitted(slice(None), ridge) if error(ridge) < diagonal else np.diag(gain)
+
+
+def posterior_mean(Z: FloatArray, response: FloatArray, prior: FloatArray, noise: FloatArray) -> FloatArray:
+    """Posterior mean of coefficients given ``Z_c = response beta_c + N(0, diag(noise))``, shape (r, C).
 
     ``beta_jc ~ N(0, a prior_j)``, where a maximises the evidence.
     """
-    signal = prior * gain**2
-    total = _AMPLITUDES[:, None] * signal + noise
-    squares = (Z**2).sum(axis=1)
-    evidence = -0.5 * (squares / total + Z.shape[1] * np.log(total)).sum(axis=1)
+    left, sizes, right = np.linalg.svd(response * np.sqrt(prior) / np.sqrt(noise)[:, None])
+    z = left.T @ (Z / np.sqrt(noise)[:, None])
+    total = _AMPLITUDES[:, None] * sizes**2 + 1
+    evidence = -0.5 * ((z**2).sum(axis=1) / total + Z.shape[1] * np.log(total)).sum(axis=1)
     a = _AMPLITUDES[evidence.argmax()]
-    mean: FloatArray = (a * prior * gain / (a * signal + noise))[:, None] * Z
+    mean: FloatArray = np.sqrt(prior)[:, None] * (right.T @ ((a * sizes / (a * sizes**2 + 1))[:, None] * z))
     return mean

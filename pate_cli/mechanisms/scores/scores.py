@@ -96,13 +96,14 @@ class Scores(Mechanism):
     a number for each class; the records are dealt out to K teachers, each of which fits the residuals of its
     records and scores the public points. Its vector u is ``w_j beta_jc``, beta the coefficients of its
     scores, scaled to norm 1 over all directions and classes together. The noisy sum of these is released. Its
-    mean is, by teachers of public points (`Gains`), ``g_j beta_jc`` and noise of a known size, of whose
-    coefficients a Gaussian process has the posterior mean; C times that, which is the inverse curvature of
-    the logistic loss at equal shares, is added to theta. The model is ``softmax(b + Q theta)``, and so are
-    its probabilities.
+    mean is, by teachers of public points (`Gains`), a known response to the coefficients of the
+    residuals' expectation and noise of a known size, of which a Gaussian process has the posterior mean;
+    C times that, which is the inverse curvature of the logistic loss at equal shares, is added to theta.
+    The model is ``softmax(b + Q theta)``, and so are its probabilities.
 
     The teachers are ridge regressions in the features where the learner is the default one and sees them
-    (`RidgeTeachers`), else any classifiers (`Classifiers`).
+    (`RidgeTeachers`), else any classifiers (`Classifiers`). The response is that of each direction by itself,
+    or, for linear classifiers of their own columns, a matrix where it predicts better (`Gains`).
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one person: all of a person's records,
     replaced by any others, as many or not; a record is a person where the data name none. n, the number of
@@ -232,7 +233,7 @@ class Scores(Mechanism):
         space = PublicDirections.of(public.X, map_of(public, rng, self.directions))
         points = public.seen(s.teacher_mapped).X
         learners = residual_teachers(space, points, s, strict=not self.integer_noise)
-        return PublicPart(space, learners, Gains.of(space, learners.taught(space, s, rng), s, rng))
+        return PublicPart(space, learners, Gains.of(space, learners, s, rng))
 
     def fit(self, private: PrivateRecords, side: PublicPart, door: Door, rng: np.random.Generator) -> Any:
         """Release counts and sums, all that reads private records; an audit attacks this."""
@@ -253,9 +254,8 @@ class Scores(Mechanism):
                 vectors = side.learners.fit(seen, residuals, K, rng)
             total = teachers.sum_of_units(_weighted(vectors, gains.weights), K).reshape(theta.shape)
             noisy = door.release(total, kind) / K
-            mean = (noisy - noisy.mean(axis=1, keepdims=True)) / gains.weights[:, None]
-            prior, gain = side.space.shares, gains.gain / gains.weights
-            theta = theta + C * posterior_mean(mean, gain, prior, noise / gains.weights**2)
+            mean = noisy - noisy.mean(axis=1, keepdims=True)
+            theta = theta + C * posterior_mean(mean, gains.response, side.space.shares, noise)
         return _model(side.space, theta, intercept)
 
     def _intercept(self, private: PrivateRecords, door: Door, rng: np.random.Generator) -> FloatArray:

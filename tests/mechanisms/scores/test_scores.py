@@ -192,7 +192,7 @@ def test_the_rounds_by_other_code():
         Z = sums[t] * signs[:, None] / K
         Z = (Z - Z.mean(axis=1, keepdims=True)) / g.weights[:, None]
         v = ((2 / p.mu_sum / K) ** 2 + g.energy / K) * (1 - 1 / C) / g.weights**2
-        G = np.diag(g.gain / g.weights)
+        G = g.response / g.weights[:, None]
         best = (-np.inf, None)
         for a in np.exp(np.linspace(-16, 8, 73)):
             prior = a * np.diag(lam / lam.sum())
@@ -268,3 +268,18 @@ def test_a_learner_that_learns_nothing_of_public_points_is_weighed_alike():
     )
     assert (side.gains.weights == 1).all()
     assert not isinstance(side.learners, RidgeTeachers)
+
+
+def test_linear_teachers_in_their_own_columns_have_a_response_that_mixes_directions():
+    """What they say of a bent function lies along lines: divided by that, a diagonal response misleads."""
+    rng = np.random.default_rng(2)
+    X, new, points = rng.normal(size=(3000, D)), rng.normal(size=(2000, D)), rng.normal(size=(200, D))
+    y, true = ((Z[:, 0] + Z[:, 1] > 0).astype(np.int64) for Z in (X, new))
+    map_of = features.fit("kernel", points, np.random.default_rng(5), 40)
+    public = PublicPoints(points, features=map_of)
+    p = plan(replace(setting(4.0, n_teachers=250, n=3000, mapped=False), n_public=200))
+    side = p.look_at(public, np.random.default_rng(0))
+    assert np.abs(side.gains.response - np.diag(np.diag(side.gains.response))).max() > 0
+    private = Private(PrivateRecords(X, y, features=map_of))
+    model = p.release(private, public, Door.seeded(0), np.random.default_rng(0)).model
+    assert np.mean(model.predict(new) == true) > 0.9
