@@ -149,7 +149,7 @@ class Publication:
     ex_post: PrivacyLoss  # computed from the answers: data-dependent
     problem: str | None  # why there is no student
     chosen: str | None = None  # candidate, where the mechanism chose between several
-    made: Any = None  # table of generated public points
+    made: Any = None  # `Made`, with generated public points
     report: dict[str, Any] | None = None  # of its evaluation, see `Evaluation.report`
 
 
@@ -248,7 +248,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
     answers, student = released.answers, released.model
     student = fit(answers) if student is None else student
     student, report = evaluated(run.whole.evaluation, split, student, door, streams.queries)
-    run.whole.check(door, split.made and split.made[1])
+    run.whole.check(door, split.made and split.made.accounts)
     judge, X = students.mapped_once(student, split.test)
     accuracy, metrics = students.measure(judge, X, split.test.y, run.dataset.classes)
     result = RepeatResult(
@@ -309,10 +309,10 @@ def release(
             problem = str(error)
     if student is not None:
         student, report = evaluated(run.whole.evaluation, split, student, door, streams.queries)
-    run.whole.check(door, split.made and split.made[1])
+    run.whole.check(door, split.made and split.made.accounts)
     cost, answers = replace(run.whole.after(released.spent), data_dependent=True), released.answers
-    table, chosen = split.made and split.made[0], released.chosen
-    return Publication(split.public, answers, student, split.encoder, cost, problem, chosen, table, report)
+    made, chosen = split.made, released.chosen
+    return Publication(split.public, answers, student, split.encoder, cost, problem, chosen, made, report)
 
 
 def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, streams: Streams) -> Released:
@@ -375,6 +375,7 @@ def split_of(run: Prepared, streams: Streams, door: Door | None = None) -> Split
     options: dict[str, Any] = {"release": run.config.release, "public_rows": run.public_rows}
     if hasattr(run.dataset.public, "made"):
         options |= {"marginals": run.whole.marginals, "door": door or Door.seeded(streams.points)}
+        options["bought"] = run.whole.bought
     if run.whole.evaluation:
         options["n_held"] = run.whole.evaluation.n
     options |= run.config.split.shares

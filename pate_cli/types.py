@@ -214,7 +214,7 @@ class Split:
     budget: int  # most labels an active learner may query
     held: Any = field(default=None, repr=False)  # PrivateRecords for an evaluation, or None
     encoder: Any = field(default=None, repr=False)  # fitted transformer of raw rows to features, or None
-    made: Any = field(default=None, repr=False)  # generated points as a table, and their account
+    made: Any = field(default=None, repr=False)  # `Made`, of generated points
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -14,6 +14,7 @@ from pate_cli.commands.reporting import show_report
 from pate_cli.config import Composer, command_line
 from pate_cli.engine.rows import Row, check_rows
 from pate_cli.errors import InputError
+from pate_cli.features.bought import SHARE
 from pate_cli.mechanisms.base import NumbersTable
 from pate_cli.results.settings import differing
 from pate_cli.results.tables import ABSENT, Column, Table, number
@@ -214,7 +215,14 @@ def _public_points(run: Row) -> list[tuple[str, Any, str]]:
         best = p.config.mechanism.options.best_points(p.sizes.n_private, p.dataset.n_features, run.config.eps)
         made = f": half of those left; m* = {best:,.0f}" * (best > p.sizes.n_public + 1)
     rows: list[tuple[str, Any, str]] = [("public split", p.sizes.n_public, f"points{made}")]
-    return rows + ([("noise of marginals", own.sigma, f"records, on {own.n_bins} counts")] if own else [])
+    rows += [("noise of marginals", own.sigma, f"records, on {own.n_bins} counts")] if own else []
+    if (bought := p.whole.bought) and math.isfinite(bought.mu):
+        share = f"columns, for {SHARE:g} of mu squared; eps of the rest {bought.eps_left:.3g}"
+        rows.append(("levels and bounds bought", len(bought.names), share))
+        if bought.texts:
+            of_all = f"records, {bought.least / bought.n:.2g} of all: of fewer, a text is an unseen one"
+            rows.append(("a text is found from", bought.least, of_all))
+    return rows
 
 
 def _evaluated(run: Row, counted: str) -> list[tuple[str, Any, str]]:

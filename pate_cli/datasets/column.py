@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.checks import Listed, OneOf, Or, Real, option
+from pate_cli.checks import Flag, Listed, OneOf, Or, Real, option
 from pate_cli.datasets.dates import EPOCH, TIMES, as_date, days_of, hours_of, seconds_of
 from pate_cli.datasets.labels import identity, texts_of
 from pate_cli.datasets.names import normal
@@ -111,6 +111,7 @@ class Column:
     why: str | None = option(None, Or("null", Cell("a few words")))
     source: str | None = option(None, Or("null", Cell("where bounds or levels are from")))
     scale: str | None = option(None, Or("null", OneOf(("linear", "asinh"))))
+    bought: bool = option(False, Flag())  # `levels: private`: its levels or bounds are paid for by the run
 
     @property
     def is_number(self) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,6 +113,10 @@ class TableEncoder:
     """
 
     schema: Schema
+
+    def with_columns(self, columns: Mapping[str, Column]) -> TableEncoder:
+        """The encoder of a schema some of whose columns are others."""
+        return replace(self, schema=replace(self.schema, columns={**self.schema.columns, **columns}))
 
     def get_params(self) -> dict[str, Any]:
         """Parameters that the encoding depends on."""

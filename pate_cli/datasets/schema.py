@@ -166,6 +166,9 @@ def entry_of(column: Column) -> dict[str, Any]:
         key, value = one.name, getattr(column, one.name)
         if key == "kind" or (value is None and key not in _ALWAYS[column.kind]):
             continue
+        if key == "bought":
+            entry |= {"levels": "private"} if value and column.source is None else {}
+            continue
         if key in ("low", "high") and column.kind == "date" and value is not None:
             value = as_date(value)
         if key == "answers":
@@ -282,6 +285,8 @@ def changed(column: Column, given: Mapping[str, Any], key: str) -> Column:
     values = {one.name: getattr(column, one.name) for one in fields(Column)}
     for name, value in given.items():
         name = {"values": "levels", "from": "source"}.get(name, name)
+        if name == "levels" and value == "private":
+            name, value = "bought", True
         if name == "kind":
             value = _OLD.get(value, value)
         elif name in ("low", "high") and isinstance(value, str):
@@ -298,7 +303,10 @@ def changed(column: Column, given: Mapping[str, Any], key: str) -> Column:
         raise ConfigError(f"{key}.low, high", [low, high], "two numbers, the lower one first, or null twice")
     if read.levels is not None and len(set(read.levels)) < len(read.levels):
         raise ConfigError(f"{key}.levels", read.levels, "categories that are all different")
-    return read
+    if read.bought and (read.kind == "date" or low is not None or read.levels is not None):
+        accepted = "levels and bounds left out, of a number or a category; those of a date are low and high"
+        raise ConfigError(f"{key}.levels", "private", accepted)
+    return replace(read, missing=True) if read.bought else read
 
 
 def typed(key: str, *values: str) -> str:

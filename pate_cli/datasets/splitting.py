@@ -23,6 +23,7 @@ from pate_cli.types import Holdout, PrivateRecords, PublicPoints, Split
 if TYPE_CHECKING:
     import numpy as np
 
+    from pate_cli.features.bought import Bought
     from pate_cli.features.generated import Marginals
     from pate_cli.privacy.door import Door
     from pate_cli.types import Dataset, IntArray
@@ -184,6 +185,7 @@ def split(
     public_rows: IntArray | None = None,
     door: Door | None = None,
     marginals: Marginals | None = None,
+    bought: Bought | None = None,
     n_held: int = 0,
     **shares: Any,
 ) -> Split:
@@ -193,10 +195,14 @@ def split(
     to every part: nothing is learned from private records. All records of one person are on one side; where
     the public points are a share of the private file, one record each of the public persons is a point, drawn
     at random. `public_rows`, numbers of records, are the public split of a file where each record is by
-    itself; drawn too if left out. Generated points come through the `door`, of `marginals`.
+    itself; drawn too if left out. Generated points come through the `door`, of `marginals`; before
+    them what is `bought`, the levels and bounds of columns.
     The first `n_held` private records (persons) are held out, for an evaluation.
     """
     import numpy as np
+
+    from pate_cli.features.bought import cells_of
+    from pate_cli.features.generated import Made
 
     parts = sizes_of(dataset, **shares)
     order = rng.permutation(dataset.n_units)
@@ -228,14 +234,22 @@ def split(
         for_test = np.arange(dataset.test.n_records)
     elif not parts.n_test:
         for_test = for_test[:0]
-    table, released = public.X, None
+    table, released, unfitted = public.X, None, dataset.encoder
     if door is not None:
-        cells = None
+        cells: Any = None
+        accounts: dict[str, Any] = {}
+        found: dict[str, Any] = {}
         if marginals is not None:
-            cells = PrivateRecords(public.codes(_rows(dataset.X, ours)), dataset.y[ours], units).one_each(rng)
+            each = PrivateRecords(ours[:, None], dataset.y[ours], units).one_each(rng)
+            X = _rows(dataset.X, each.X[:, 0])
+            if bought is not None:
+                counts = bought.release(cells_of(bought, X), door.chapter("schema"))
+                accounts["schema"], found = door.spent, bought.columns(public.columns, counts)
+                public, unfitted = public.with_columns(found), dataset.encoder.with_columns(found)
+            cells = PrivateRecords(public.codes(X), each.y)
         table = public.made(cells, marginals, door.chapter("points"), rng)
-        released = table, door.spent
-    encoder = dataset.encoder and copy.deepcopy(dataset.encoder).fit(_rows(table, at))
+        released = Made(table, accounts | {"points": door.spent}, found)
+    encoder = unfitted and copy.deepcopy(unfitted).fit(_rows(table, at))
 
     def features(X: Any, index: Any) -> Any:
         rows = _rows(X, index)

@@ -130,6 +130,10 @@ def make_dataset(
         units=units,
         unit=unit,
     )
+    bought = [name for name, column in schema.columns.items() if column.bought and column.kind != "ignored"]
+    if bought and options.public != "marginals":
+        accepted = f"marginals, as {listed(bought)} has levels: private; those of public points are free"
+        raise ConfigError("dataset.public", options.public, accepted)
     if options.generated:
         points = Generated.of(str(options.public), schema.columns, dataset.X)
         dataset = replace(dataset, public=points)

@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pate_cli.checks import listed
 from pate_cli.errors import ConfigError
+from pate_cli.features.bought import MOST_LEVELS
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account
 from pate_cli.privacy.kinds import GaussianNoise
 from pate_cli.types import FloatArray, IntArray, Part, PrivacyLoss, PrivateRecords
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Generated", "Marginals"]
+__all__ = ["Generated", "Made", "Marginals"]
 
 Column: TypeAlias = Any
 """What a schema declares of a column (`pate_cli.datasets.column.Column`, of a room above)."""
@@ -78,6 +80,14 @@ class Marginals:
         return PrivacyLoss(gaussian.eps_of_mu(self.mu, delta), delta, "noisy histograms", mu=self.mu)
 
 
+class Made(NamedTuple):
+    """What a split made in place of public points. PUBLIC."""
+
+    table: pd.DataFrame
+    accounts: dict[str, Account]  # of what it is made of, by chapter
+    bought: Mapping[str, Column]  # columns of the schema, as they were bought
+
+
 @dataclass(frozen=True, eq=False)
 class Generated(Part):
     """Public points that each split makes, columns drawn each by itself. PUBLIC, of a schema.
@@ -99,10 +109,21 @@ class Generated(Part):
     def of(cls, kind: str, declared: Mapping[str, Column], X: Any) -> Generated:
         """Points for the columns of X, that a declared schema bounds; ConfigError names those it does not."""
         columns = {str(name): declared[str(name)] for name in X}
-        if unbounded := [name for name, one in columns.items() if not _is_bounded(one)]:
+        if unbounded := [name for name, one in columns.items() if not (one.bought or _is_bounded(one))]:
             accepted = f"low and high within 1e100, or values, of each column with dataset.public={kind}"
             raise ConfigError("dataset.schema", f"none for {listed(unbounded, 20)}", accepted)
         return cls(X.iloc[:0], None, "", columns, kind == "marginals")
+
+    @property
+    def buys(self) -> bool:
+        """Whether levels or bounds of some of the columns are to be bought."""
+        return any(column.bought for column in self.columns.values())
+
+    def with_columns(self, columns: Mapping[str, Column]) -> Generated:
+        """Points of a schema whose levels and bounds were bought; columns without any are left out."""
+        used = {name: columns[name] for name in self.columns if columns[name].kind != "ignored"}
+        empty: Any = self.X
+        return replace(self, columns=used, X=empty[list(used)])
 
     def of_size(self, n: int | None, n_units: int) -> Generated:
         """So many points, or as many as befit the number of private records or persons."""
@@ -214,7 +235,9 @@ def _bounds(column: Column) -> tuple[float, float]:
 
 def _n_bins(column: Column) -> int:
     """Bins of a column; the last is for a missing number, or a text that is missing or none of the values."""
-    return 1 + (_BINS if column.is_number else len(column.levels or ()))
+    if column.is_number:
+        return 1 + _BINS
+    return 1 + (MOST_LEVELS if column.bought and column.levels is None else len(column.levels or ()))
 
 
 def _even(column: Column) -> FloatArray:

@@ -124,7 +124,7 @@ def contents(
     """Content of each file in the order to be written, and the completed `result.json` as a mapping."""
     data = {ANSWERS: _answers_table(released, run.dataset.classes)}
     if released.made is not None:
-        data[POINTS] = released.made.to_csv(index=False, lineterminator="\n").encode()
+        data[POINTS] = released.made.table.to_csv(index=False, lineterminator="\n").encode()
     facts = _certified(run, result, released, data[ANSWERS], charged)
     problem, alike = released.problem, None
     if released.student is not None:
@@ -163,6 +163,7 @@ def _certified(
     columns = getattr(run.dataset.X, "columns", None)
     schema = getattr(run.dataset.encoder, "schema", None)
     own_file = run.dataset.public is not None
+    bought = released.made.bought if released.made else {}
     return {
         "schema_version": CERTIFICATE_VERSION,
         "release": entry.id,
@@ -191,7 +192,9 @@ def _certified(
             "schema": None
             if schema is None
             else {
-                name: certified(column) for name, column in schema.columns.items() if column.kind != "ignored"
+                name: certified(column)
+                for name, column in {**schema.columns, **bought}.items()
+                if column.kind != "ignored"
             },
             "n_features": sizes["n_features"],
             "classes": list(run.dataset.classes),

@@ -1,15 +1,17 @@
-"""All that a run releases: its mechanism, and the noisy marginals that its public points are made of."""
+"""All that a run releases: its mechanism, the marginals of its points, and levels and bounds it bought."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pate_cli.errors import ConfigError
+from pate_cli.features.bought import SHARE as BOUGHT
+from pate_cli.features.bought import Bought, ThresholdedGdp
 from pate_cli.features.generated import Generated, Marginals
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack
 from pate_cli.privacy import gaussian
@@ -65,6 +67,9 @@ class WholeMechanism:
     3. Integer noise: mu^2 and the numbers that got it add up (`pate_cli.privacy.gaussian`), for which some
        of eps is kept.
 
+    4. Levels and bounds that are bought, of a mechanism as in 1 alone: `Bought` has a tenth of mu^2, the rest
+       is divided as in 1, and its delta comes off first.
+
     Points of declared ranges cost nothing.
     """
 
@@ -75,6 +80,7 @@ class WholeMechanism:
     share: float = 0.0
     adds_mu: bool = False  # 1, not 2
     evaluation: Evaluation | None = None  # on other records: its class says why it costs no more
+    bought: Bought | None = None
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -91,17 +97,22 @@ class WholeMechanism:
         of_plan = self.plan.guarantee
         if self.marginals is None:
             return of_plan
-        how = f"noisy marginals, and {of_plan.how}"
+        how = f"levels and bounds, noisy marginals, and {of_plan.how}"
+        how = how if self.bought else how.removeprefix("levels and bounds, ")
         if math.isinf(self.eps):
             return PrivacyLoss(math.inf, of_plan.delta, how)
         mu = None
-        if self.adds_mu and not self.marginals.exact:
+        if self.adds_mu and not self.marginals.exact and self.bought is None:
             mu = math.hypot(self.marginals.mu, of_plan.mu or 0.0)
         return PrivacyLoss(self.eps, self.delta, how, mu=mu)
 
-    def loss(self, on_points: Account | None, spent: Account) -> PrivacyLoss:
-        """Privacy loss of the marginals and of all that passed the door after them."""
+    def loss(
+        self, on_points: Account | None, spent: Account, on_schema: Account | None = None
+    ) -> PrivacyLoss:
+        """Privacy loss of levels and bounds, of the marginals, and of all that passed the door after them."""
         of_plan = self.plan.loss(spent)
+        if on_schema:
+            return self._with_schema(on_schema, (on_points or Account()) + spent)
         if self.marginals is None or on_points is None:
             return of_plan if on_points is None or not on_points else UNPROVED
         if not on_points.only(Gdp) or (self.adds_mu and not spent.only(Gdp)):
@@ -112,14 +123,25 @@ class WholeMechanism:
         eps = Gdp.sum(on_points).eps(delta)
         return PrivacyLoss(eps + of_plan.eps, delta + of_plan.delta, "sum of marginals and mechanism")
 
-    def check(self, door: Door, points: Account | None = None) -> None:
+    def _with_schema(self, on_schema: Account, rest: Account) -> PrivacyLoss:
+        """See `Bought`: delta of its texts, and all mu^2 at what is left of it."""
+        if self.bought is None or not (on_schema.only(ThresholdedGdp) and rest.only(Gdp)):
+            return UNPROVED
+        texts = math.fsum(event.delta * n for event, n in on_schema.of(ThresholdedGdp).items())
+        if texts >= self.delta:
+            return UNPROVED
+        eps = Gdp.sum(on_schema + rest).eps(self.delta - texts)
+        return PrivacyLoss(eps, self.delta, "all Gaussian noise, and texts above a threshold")
+
+    def check(self, door: Door, points: Mapping[str, Account] | None = None) -> None:
         """Compare all that a run released with what it promises; RuntimeError if that was more.
 
-        `points` is the account of its generated points, which may be another door's.
+        `points` are the accounts of its generated points, by chapter, which may be another door's.
         """
-        parts = door.accounts | ({} if points is None else {"points": points})
+        parts = door.accounts | dict(points or {})
         table = parts.pop("evaluation", None)
-        check(self.loss(parts.pop("points", None), parts.pop("mechanism", Account())), self.guarantee)
+        spent = (parts.pop("points", None), parts.pop("mechanism", Account()), parts.pop("schema", None))
+        check(self.loss(*spent), self.guarantee)
         if table:
             check(self.evaluation.loss(table) if self.evaluation else UNPROVED, self.guarantee)
         if any(parts.values()):
@@ -139,6 +161,7 @@ class WholeMechanism:
     def describe(self) -> dict[str, Any]:
         """Public numbers, of the mechanism and of the marginals."""
         shown = self.plan.describe() | (self.evaluation.describe() if self.evaluation else {})
+        shown |= self.bought.describe() if self.bought else {}
         if (marginals := self.marginals) and math.isfinite(marginals.mu):
             shown |= {
                 "marginals_mu": marginals.mu,
@@ -179,6 +202,8 @@ def _divided(
     if points is None or not points.marginals:
         return WholeMechanism(mechanism.with_exact_noise() if exact else mechanism, eps, delta)
     adds_mu, left, mu = mechanism.adds_mu, (eps, delta), math.inf
+    if points.buys:
+        return _with_bought(mechanism, calibrated, setting, points, share, exact)
     if math.isfinite(eps):
         of_marginals = (share * eps, share * delta)
         left = (eps - of_marginals[0], delta - of_marginals[1])
@@ -194,3 +219,33 @@ def _divided(
     mechanism = calibrated(replace(setting, eps=left[0], delta=left[1]))
     mechanism = mechanism.with_exact_noise() if exact else mechanism
     return WholeMechanism(mechanism, eps, delta, points.noise(mu, exact), share, adds_mu)
+
+
+def _with_bought(
+    mechanism: Mechanism,
+    calibrated: Callable[[Setting], Mechanism],
+    setting: Setting,
+    points: Generated,
+    share: float,
+    exact: bool,
+) -> WholeMechanism:
+    """Divide the budget where levels and bounds are bought first: see `WholeMechanism`, 4."""
+    if not mechanism.adds_mu:
+        accepted = "one whose whole cost is Gaussian noise, as best or gaussian, with levels: private"
+        raise ConfigError("mechanism", mechanism.name, accepted)
+    eps, delta, n, mu, left = setting.eps, setting.delta, setting.n_private, math.inf, setting.eps
+    bought = Bought.of(points.columns, math.inf, delta, n, exact)
+    kept, rest = delta - bought.delta, delta
+    if math.isfinite(eps):
+        integers = sum(points.n_bins) + 2 * len(bought.names)
+        c = gaussian.rounding_of(integers) + mechanism.integer_loss(setting, eps) if exact else 0.0
+        all_of_it = gaussian.mu_of(eps - 2 * c, math.exp(-c) * kept) * _BELOW
+        bought = replace(bought, mu=math.sqrt(BOUGHT) * all_of_it)
+        bought.check()
+        after = math.sqrt(1 - BOUGHT) * all_of_it
+        mu = math.sqrt(share) * after
+        left, rest = gaussian.point_of(math.sqrt(1 - share) * after, kept)
+    mechanism = calibrated(replace(setting, eps=left, delta=rest))
+    mechanism = mechanism.with_exact_noise() if exact else mechanism
+    marginals = points.noise(mu, exact)
+    return WholeMechanism(mechanism, eps, delta, marginals, share, adds_mu=True, bought=bought)
