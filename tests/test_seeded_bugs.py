@@ -370,8 +370,8 @@ BUGS = [
     ("a private cell quoted by a release", unmoved, persons,
      "pipeline:Prepared.remarks", "data.public_remarks", "data.remarks"),
     ("the teachers' agreement beside the answers", unmoved, replace(one_file, name="svt"),
-     "pipeline:release", "problem, chosen, table, report)",
-     "problem, str(votes.counts.max(axis=1).mean()), table, report)"),
+     "pipeline:release", "problem, chosen, made, report)",
+     "problem, str(votes.counts.max(axis=1).mean()), made, report)"),
     ("an encoder fitted on private records", unmoved, one_file,
      "datasets:split", "_rows(table, at)", "_rows(dataset.X, ours)"),
     # records of another kind
@@ -390,10 +390,10 @@ BUGS = [
     ("failed teachers in the certificate", failing_teachers, two_files,
      "pipeline:release",
      ("counts = [group.votes_and_failures(points)[0].counts for group in groups]",
-      "problem, chosen, table, report)"),
+      "problem, chosen, made, report)"),
      ("voted = [group.votes_and_failures(points) for group in groups]\n"
       "                counts = [votes.counts for votes, _ in voted]",
-      "problem, f'{sum(failed.failed for _, failed in voted)} failed', table, report)")),
+      "problem, f'{sum(failed.failed for _, failed in voted)} failed', made, report)")),
     ("generate.points by records, not persons", records_of_persons, marginals,
      "pipeline:prepare", "(config.generate.points, dataset.n_units)",
      "(config.generate.points, dataset.n_records)"),

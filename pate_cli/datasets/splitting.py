@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -234,7 +234,7 @@ def split(
         for_test = np.arange(dataset.test.n_records)
     elif not parts.n_test:
         for_test = for_test[:0]
-    table, released, unfitted = public.X, None, dataset.encoder
+    table, released = public.X, None
     if door is not None:
         cells: Any = None
         accounts: dict[str, Any] = {}
@@ -245,11 +245,12 @@ def split(
             if bought is not None:
                 counts = bought.release(cells_of(bought, X), door.chapter("schema"))
                 accounts["schema"], found = door.spent, bought.columns(public.columns, counts)
-                public, unfitted = public.with_columns(found), dataset.encoder.with_columns(found)
+                public = public.with_columns(found)
+                dataset = replace(dataset, encoder=dataset.encoder.with_columns(found))
             cells = PrivateRecords(public.codes(X), each.y)
         table = public.made(cells, marginals, door.chapter("points"), rng)
         released = Made(table, accounts | {"points": door.spent}, found)
-    encoder = unfitted and copy.deepcopy(unfitted).fit(_rows(table, at))
+    encoder = dataset.encoder and copy.deepcopy(dataset.encoder).fit(_rows(table, at))
 
     def features(X: Any, index: Any) -> Any:
         rows = _rows(X, index)

@@ -1,0 +1,47 @@
+"""Seeded bugs in what is bought of private records: each is caught by a check of its cost or its records."""
+
+from __future__ import annotations
+
+import pytest
+from bought_schema import Buying, whole
+from test_seeded_bugs import edit
+
+from pate_cli.testing import CheckFailed
+
+best, integers, persons = Buying("best"), Buying("best", exact=True), Buying("gaussian", persons=True)
+counts, room = "features.bought:ThresholdedCounts", "features.bought"
+BUGS = [
+    ("no threshold", best, f"{counts}.draw", ".astype(float) >= self.least", ".astype(float) >= -1e9"),
+    ("the exact count decides", best, f"{counts}.draw", "out[:, 2].astype(float) >= self.least",
+     "value[:, 2].astype(float) >= 1"),
+    ("half of the noise", best, f"{room}:Bought.release", "sigma=self.sigma", "sigma=self.sigma / 2"),
+    ("P(Z >= T) for P(1 + Z >= T)", best, f"{room}:Bought._holds", "_tail(least - 1,", "_tail(least,"),
+    ("the event without its texts", integers, f"{counts}.event", "touched, delta=self.delta", "touched"),
+    ("sqrt(J) for sqrt(2 J)", best, f"{room}:Bought.sensitivity", "2 * len(self.names)", "len(self.names)"),
+    ("one column for J", best, f"{room}:Bought.sensitivity", "2 * len(self.names)", "2"),
+    ("the rest calibrated on all of delta", best, "runs.guarantee:_with_bought",
+     "kept, rest = delta - bought.delta, delta", "kept, rest = 2 * delta, delta"),
+    ("the rest with all of mu", best, "runs.guarantee:_with_bought",
+     "math.sqrt(1 - BOUGHT) * all_of_it", "all_of_it"),
+    ("not counted", best, "runs.guarantee:WholeMechanism._with_schema", "on_schema + rest", "rest"),
+    ("integers by the size of the vector", integers, f"{counts}.event", "round(self.sensitivity**2)", "size"),
+    ("all records of a person", persons, "datasets:split", "dataset.y[ours], units).one_each(rng)",
+     "dataset.y[ours], units)"),
+    ("a number beyond the grid among the negative ones", best, f"{room}:cells_of",
+     ".clip(max=len(_GRID) - 1)", ".clip(max=99)"),
+    ("edges of the grid from the data", best, f"{room}:Bought.columns", "high=ends[1]",
+     "high=ends[1] * (1 + 1e-3 * len(released))"),
+]  # fmt: skip
+passed = set()
+
+
+@pytest.mark.parametrize(
+    ("form", "where", "right", "wrong"), [pytest.param(*bug[1:], id=bug[0]) for bug in BUGS]
+)
+def test_a_seeded_bug_is_caught(form, where, right, wrong, monkeypatch):
+    if form not in passed:
+        whole(form)
+        passed.add(form)
+    edit(monkeypatch, where, right, wrong)
+    with pytest.raises(CheckFailed):
+        whole(form)
