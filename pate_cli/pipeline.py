@@ -372,13 +372,12 @@ def _teachers(run: Prepared, streams: Streams, split: Split, only: range) -> Ite
 
 def split_of(run: Prepared, streams: Streams, door: Door | None = None) -> Split:
     """Split the data of a run; a release's split is not cached, and its generated points use its door."""
-    options: dict[str, Any] = {"release": run.config.release, "public_rows": run.public_rows}
+    options = {"release": run.config.release, "public_rows": run.public_rows, **run.config.split.shares}
     if hasattr(run.dataset.public, "made"):
         options |= {"marginals": run.whole.marginals, "door": door or Door.seeded(streams.points)}
         options["bought"] = run.whole.bought
     if run.whole.evaluation:
         options["n_held"] = run.whole.evaluation.n
-    options |= run.config.split.shares
     make = datasets.split if run.config.release else datasets.cached_split
     split = make(run.dataset, rng=streams.split, **options)
     most, cached = run.config.features.directions, not run.config.release
