@@ -12,7 +12,7 @@ import numpy as np
 from generated_points import DELTA, Beside, eps_of
 
 from pate_cli import pipeline
-from pate_cli.datasets.schema import ColumnSchema
+from pate_cli.datasets.column import Column
 from pate_cli.features import bought as room
 from pate_cli.features.bought import Bought, ThresholdedCounts
 from pate_cli.privacy.door import RecordingDoor
@@ -21,9 +21,9 @@ from pate_cli.privacy.noise import SeededNoise
 from pate_cli.testing import CheckFailed, require
 
 BOUGHT = {
-    "age": ColumnSchema(levels="private", missing=True),
-    "pay": ColumnSchema(levels="private", missing=True),
-    "ward": ColumnSchema("category", levels="private", missing=True),
+    "age": Column(bought=True, missing=True),
+    "pay": Column(bought=True, missing=True),
+    "ward": Column("category", bought=True, missing=True),
 }
 
 
@@ -91,7 +91,7 @@ def _records(bought: Bought | None) -> None:
                     recorder = RecordingDoor(SeededNoise(np.random.SeedSequence(seed)))
                     released = bought.release(room.cells_of(bought, data), recorder)
                     found = bought.columns(BOUGHT, released)
-                    seen[side] += "only" in (found["ward"].values or ())
+                    seen[side] += "only" in (found["ward"].levels or ())
                     ends = [found[name].high or 1.0 for name in ("age", "pay")]
                     require(all(math.log10(end) == round(math.log10(end)) for end in ends), "an edge of data")
                 passed.append(recorder.released[0][0])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from pate_cli.datasets.column import levels_of
+from pate_cli.datasets.column import Column, levels_of
 from pate_cli.datasets.describing import merged
 from pate_cli.datasets.new_records import ranges_of
 from pate_cli.datasets.schema import Schema

@@ -132,7 +132,7 @@ def make_dataset(
     )
     bought = [name for name, column in schema.columns.items() if column.bought and column.kind != "ignored"]
     if bought and options.public != "marginals":
-        accepted = f"marginals, as {listed(bought)} has levels: private; those of public points are free"
+        accepted = f"marginals, as {bought[0]!r} has levels: private; those of public points are free"
         raise ConfigError("dataset.public", options.public, accepted)
     if options.generated:
         points = Generated.of(str(options.public), schema.columns, dataset.X)

@@ -212,6 +212,7 @@ def test_what_would_find_nothing_is_refused_before_it_costs():
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
     rng = np.random.default_rng(0)
     n = 4_000
     age, dept = rng.integers(18, 90, n), rng.choice(["card", "surg", "rare"], n, p=[0.5, 0.497, 0.003])
