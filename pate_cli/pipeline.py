@@ -335,13 +335,13 @@ def train_part(run: Prepared, repeat: int, only: range, split: Split | None = No
     """Train some of the teachers of a repeat, each as it would be among all; see `join`."""
     streams = Streams.of(run.config.seed, repeat)
     split = split_of(run, streams) if split is None else split
-    rows, y = np.arange(len(split.test.y)), split.test.y
-    counts, right, failures = [], 0, teachers.NONE_FAILED
+    y, counts, right, failures = split.test.y, [], 0, teachers.NONE_FAILED
     points, test = (part.seen(run.setting.teacher_mapped).X for part in (split.public, split.test))
     for group in _teachers(run, streams, split, only):
         votes, failed = group.votes_and_failures(points)
         counts.append(votes.counts)
-        right += int(group.votes_and_failures(test)[0].counts[rows, y].sum())
+        for rows, X in test.blocks() if hasattr(test, "blocks") else [(slice(None), test)]:
+            right += int(np.take_along_axis(group.votes_and_failures(X)[0].counts, y[rows, None], 1).sum())
         failures += failed
     return PartVotes(np.sum(counts, axis=0), right, failures)
 

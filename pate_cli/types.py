@@ -6,7 +6,7 @@ Private values (`PrivateRecords`, `Holdout`, `Votes`, `Private`) and public ones
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -27,6 +27,8 @@ __all__ += ["ReleasedLabels", "RepeatResult", "Setting", "Split", "Unanswered", 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 Features: TypeAlias = "NDArray[np.float64] | sp.csr_matrix | pd.DataFrame"
+
+_KEPT = 2**23  # most features of records that are kept: 64 MB
 
 UNANSWERED = -1
 """Label code of a query the mechanism did not answer (the papers' bottom)."""
@@ -121,24 +123,39 @@ class _Records:
 
     @cached_property
     def _mapped(self) -> Any:
+        return replace(self, X=self._values(), features=None)  # type: ignore[type-var]
+
+    def _values(self) -> Any:
+        """Features of all records; of very many, they are made as they are asked for."""
         X = self.X
-        values = MappedRows(X, self.features) if hasattr(X, "shards") else self.features.values(X)
-        return replace(self, X=values, features=None)  # type: ignore[type-var]
+        rows = MappedRows(X, self.features)
+        large = rows.shape[0] * rows.shape[1] > _KEPT
+        return rows if large or hasattr(X, "shards") else self.features.values(X)
 
 
 class _WithinBounds(_Records):
     """Base of records within the bounds of learners, so that one record makes a learner fail for no other."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "X", within_bounds(vars(self)["X"]))
+        if not isinstance(X := vars(self)["X"], MappedRows):
+            object.__setattr__(self, "X", within_bounds(X))
 
 
 class MappedRows:
-    """Features of records that are read when they are asked for, as shards are."""
+    """Features of records that are made when they are asked for; of shards, also read then."""
 
     def __init__(self, X: Any, features: Any) -> None:
-        self.shards, self._X, self._features = X.shards, X, features
+        self._X, self._features = X, features
         self.shape = (X.shape[0], features.values(X[:1]).shape[1])
+        if hasattr(X, "shards"):
+            self.shards = X.shards
+
+    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        """All rows, some at a time."""
+        at_once = max(1, _KEPT // self.shape[1])
+        for first in range(0, self.shape[0], at_once):
+            rows = slice(first, first + at_once)
+            yield rows, self[rows]
 
     def __getitem__(self, rows: Any) -> Any:
         return without_tiny(self._features.values(self._X[rows]))
@@ -155,7 +172,8 @@ class PrivateRecords(_Records, _Private):
     features: Any = None  # map from X to features, made from public points, or None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "X", without_tiny(self.X))  # on which a learner might not end
+        if not isinstance(self.X, MappedRows):
+            object.__setattr__(self, "X", without_tiny(self.X))  # on which a learner might not end
 
     @property
     def n_records(self) -> int:
@@ -187,6 +205,10 @@ class PublicPoints(_WithinBounds):
     X: Any = field(repr=False)  # ndarray or csr_matrix of shape (m, d)
     rows: IntArray | None = field(default=None, repr=False)  # number of each point in the dataset, from 0
     features: Any = field(default=None, repr=False)  # map from X to features that these points made, or None
+
+    def _values(self) -> Any:
+        """Features of all points: students learn from them together."""
+        return self.features.values(self.X)
 
     @property
     def n_points(self) -> int:

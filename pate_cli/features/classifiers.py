@@ -15,6 +15,7 @@ from pate_cli.types import FloatArray
 __all__ = ["FeatureClassifier", "MappedClassifier", "probabilities", "unclipped"]
 
 _ROWS = 4096  # records mapped at a time
+_MAPPED = 2**15  # the same where a classifier of scikit-learn judges them
 
 
 def _if_it_has(name: str) -> Any:
@@ -43,17 +44,21 @@ class MappedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """Class codes, shape (n,)."""
-        return self.classifier.predict(self.features.values(X))
+        return self._by_blocks("predict", X)
 
     @_if_it_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, shape (n, C)."""
-        return self.classifier.predict_proba(self.features.values(X))
+        return self._by_blocks("predict_proba", X)
 
     @_if_it_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
         """Scores of the classes, as those of the classifier."""
-        return self.classifier.decision_function(self.features.values(X))
+        return self._by_blocks("decision_function", X)
+
+    def _by_blocks(self, method: str, X: Any) -> Any:
+        call, tops = getattr(self.classifier, method), range(0, max(X.shape[0], 1), _MAPPED)
+        return np.concatenate([call(self.features.values(X[top : top + _MAPPED])) for top in tops])
 
 
 class FeatureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

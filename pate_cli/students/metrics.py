@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pate_cli.types import FloatArray, Holdout, IntArray
+from pate_cli.types import FloatArray, Holdout, IntArray, MappedRows
 
 __all__ = ["by_class", "calibration_error", "mapped_once", "measure", "says_one_class"]
 
@@ -22,11 +23,33 @@ def mapped_once(student: Any, part: Holdout) -> tuple[Any, Any]:
     """Return a student and the records of a part, shape (n, d), for it to judge.
 
     Where the student maps records as the part does, the part's features, shape (n, p), which it keeps, and
-    the classifier of features: equal predictions, and the map is applied once.
+    the classifier of features: equal predictions, and the map is applied once. Of very many records, what it
+    predicts of each block of them.
     """
     if hasattr(student, "classifier") and student.features is part.features:
-        return student.classifier, part.seen(True).X
+        X = part.seen(True).X
+        return (_Judged(student.classifier, X) if isinstance(X, MappedRows) else student.classifier), X
     return student, part.X
+
+
+class _Judged:
+    """A classifier's predictions of records that are too many to keep their features."""
+
+    def __init__(self, classifier: Any, X: MappedRows) -> None:
+        names = [
+            each for each in ("predict", "predict_proba", "decision_function") if hasattr(classifier, each)
+        ]
+        found: dict[str, list[Any]] = {name: [] for name in names}
+        for _, rows in X.blocks():
+            for name in names:
+                found[name].append(getattr(classifier, name)(rows))
+        self.classes_ = classifier.classes_
+        for name, parts in found.items():
+            setattr(self, name, partial(_given, np.concatenate(parts)))
+
+
+def _given(found: Any, _: Any) -> Any:
+    return found
 
 
 def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[float, dict[str, float]]:

@@ -26,7 +26,7 @@ from pate_cli.teachers.ensemble import (
     quick,
 )
 from pate_cli.teachers.parts import deal
-from pate_cli.types import FloatArray, IntArray, PrivateRecords
+from pate_cli.types import FloatArray, IntArray, MappedRows, PrivateRecords
 
 __all__ = ["batches", "ensemble_of", "fit_part", "train", "watched"]
 
@@ -76,7 +76,7 @@ def train(
     alone, numbers, coefficients = {}, [np.zeros(0, dtype=np.int64)], [np.zeros((0, private.X.shape[1] + 1))]
     problems, beyond, observer = list[Problem](), 0, _OBSERVER.get()
     with quick():
-        for first, group in _groups(parts, private.X.shape[1]):
+        for first, group in _groups(parts, private.X):
             # Rows once in the order of the parts; each part is then a contiguous slice.
             order = np.concatenate(group)
             X, y = private.X[order], private.y[order]
@@ -174,10 +174,11 @@ def watched(observer: Callable[[int, int], None]) -> Iterator[None]:
         _OBSERVER.reset(token)
 
 
-def _groups(parts: list[IntArray], n_features: int) -> Iterator[tuple[int, list[IntArray]]]:
+def _groups(parts: list[IntArray], X: Any) -> Iterator[tuple[int, list[IntArray]]]:
     """Groups of parts whose records are copied at once, with the number of the first: by public numbers."""
-    rows = _RECORDS // min(max(n_features, 1), 64)  # of sparse records, far fewer are not zero
-    at_once = max(_FEWEST, rows // len(parts[0]))
+    wide = max(X.shape[1], 1)  # of sparse records, far fewer are not zero
+    rows = _RECORDS // (wide if isinstance(X, np.ndarray | MappedRows) else min(wide, 64))
+    at_once = max(1, rows // len(parts[0]))
     for first in range(0, len(parts), at_once):
         yield first, parts[first : first + at_once]
 
