@@ -11,7 +11,7 @@ from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
-from benchmarks import commands, fits, growth, reading, table4
+from benchmarks import beside, commands, fits, growth, reading, table4
 from benchmarks.measure import Row, machine
 from pate_cli.errors import InputError
 
@@ -23,6 +23,7 @@ PARTS: dict[str, Callable[..., Iterable[Row]]] = {
     "sweeps": commands.sweeps,
     "shards": commands.shards,
     "growth": growth.measure,
+    "beside": beside.measure,
 }
 """What measures each part, from rounds and whether sizes are small."""
 
@@ -34,6 +35,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="small sizes, about two minutes")
     parser.add_argument("--only", choices=PARTS, nargs="*", default=list(PARTS), help="parts (all)")
     parser.add_argument("--into", type=Path, help="directory of results.json (outputs/bench/DATE)")
+    parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="another checkout, for part beside")
     options = parser.parse_args()
     directory = options.into or Path("outputs", "bench", f"{datetime.now():%Y-%m-%d-%H-%M-%S}")
     directory.mkdir(parents=True, exist_ok=True)
@@ -42,7 +44,8 @@ def main() -> int:
     for part in options.only:
         print(f"bench: {part}", file=sys.stderr, flush=True)
         try:
-            rows += PARTS[part](rounds, quick=options.quick)
+            more = {"other": options.beside} if part == "beside" else {}
+            rows += PARTS[part](rounds, quick=options.quick, **more)
         except InputError as error:  # no such data here
             skipped.append(f"{part}: {error}")
         except Exception as error:  # the other parts took long, too

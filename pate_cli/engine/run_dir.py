@@ -38,7 +38,7 @@ def execute(
     others go on if a job fails, or its files cannot be written; else InputError and OSError are raised.
     Returns the mean accuracy of each job, None where no repeat is done; `command` is as typed.
     """
-    runs = {str(path): _RunDirectory(path, job, command) for path, job in jobs.items()}
+    runs = {str(path): _RunDirectory(path, job, command, in_sweep=sweep) for path, job in jobs.items()}
     store = RepeatStore(directory / PLACE)
     store.sweep()
     table = _table_of_sweep(jobs) if sweep and len(jobs) > 1 else None
@@ -126,8 +126,8 @@ def _telling(advance: Advance) -> Advance:
 class _RunDirectory:
     """`result.json`, `repeats.csv` and `student.skops` (of the first repeat) of one run; command as typed."""
 
-    def __init__(self, directory: Path, row: Row, command: Sequence[str]) -> None:
-        self.finished = False
+    def __init__(self, directory: Path, row: Row, command: Sequence[str], *, in_sweep: bool) -> None:
+        self.finished, self._in_sweep = False, in_sweep
         self._directory, self._row = directory, row
         self._command = command
         self._started = datetime.now()
@@ -226,7 +226,8 @@ class _RunDirectory:
             message=message,
             **summary,
         )
-        results.write_record(self._directory, record)
+        # of hundreds of jobs, each found again in the store: not worth waiting for the disk
+        results.write_record(self._directory, record, sync=not self._in_sweep)
 
 
 def ended(directory: Path, *, n_jobs: int = 1) -> tuple[list[str], bool]:

@@ -30,7 +30,7 @@ class Found(NamedTuple):
     unreadable: list[tuple[Path, str]]
 
 
-def write_record(directory: str | Path, record: RunRecord) -> Path:
+def write_record(directory: str | Path, record: RunRecord, *, sync: bool = True) -> Path:
     """Write `result.json` into a directory, which is made if absent; an earlier one stays if that fails.
 
     That of a run that goes on is longer than it needs to be: on a full disk it makes room for the last one.
@@ -38,7 +38,9 @@ def write_record(directory: str | Path, record: RunRecord) -> Path:
     # Strict JSON: a nan or an infinity here is a bug, not something to write.
     text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     Path(directory).mkdir(parents=True, exist_ok=True)
-    return write_file(Path(directory) / RECORD_NAME, text + " " * (record.status == "running") * _ROOM)
+    return write_file(
+        Path(directory) / RECORD_NAME, text + " " * (record.status == "running") * _ROOM, sync=sync
+    )
 
 
 def read_record(path: str | Path) -> RunRecord:

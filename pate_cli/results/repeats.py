@@ -56,6 +56,7 @@ _TEXTS = (
 )
 _END = ("row", "checksum", "repeat", "status", "reason")
 _PAUSE = 1.0  # least seconds between two writings of a file that grows
+_MOST_REPEATS = 1_000_000  # of a row
 _SHARE = 50  # of the time at most one part in so many is spent on them
 
 
@@ -294,6 +295,9 @@ def _parsed(path: Path) -> list[dict[str, Any]]:
             )
         except ValueError as error:
             raise DataError(f"line {number}: {one_line(str(error))}") from error
+        repeat = parsed[-1]["repeat"]
+        if isinstance(repeat, float) and not (0 <= repeat < _MOST_REPEATS and repeat.is_integer()):
+            raise DataError(f"line {number}: repeat: got {repeat:g}; expected a whole number below 10^6")
     return parsed
 
 

@@ -119,7 +119,7 @@ def _without_addresses(data: bytes) -> bytes:
     with zipfile.ZipFile(buffer, "w") as archive:
         for old, new in files.items():
             archive.writestr(zipfile.ZipInfo(new), members[old])
-        archive.writestr(zipfile.ZipInfo("schema.json"), json.dumps(schema, indent=2))
+        archive.writestr(zipfile.ZipInfo("schema.json"), json.dumps(schema))
     return buffer.getvalue()
 
 

@@ -247,6 +247,8 @@ def test_of_one_configuration_the_finished_row_with_most_repeats_counts(tmp_path
     ("content", "said"),
     [
         ("dataset,method,eps,repeat,status\na,b,1,0\n", "line 2: 4 cells, not 5"),
+        ("dataset,method,eps,repeat\na,b,1,1e30\n", r"line 2: repeat: got 1e\+30; expected a whole number"),
+        ("dataset,method,eps,repeat\na,b,1,nan\n", "line 2: repeat: got nan; expected a whole number"),
         (
             "dataset,method,eps,repeat,status\na,b,one,0,ok\n",
             "line 2: could not convert string to float: 'one'",
