@@ -19,15 +19,32 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from pate_cli.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["check_directory", "check_file", "err", "is_own", "only_writer", "open_file", "out"]
+__all__ = [
+    "OUTSIDE",
+    "check_directory",
+    "check_file",
+    "err",
+    "is_own",
+    "only_ours",
+    "only_writer",
+    "open_file",
+    "out",
+]
 __all__ += ["write_file", "write_output"]
+
+
+OUTSIDE = {1, 2}
+"""Descriptors that lead to where the user, or a file in his place, sees what is written."""
+
+_ours: dict[int, TextIO] = {}
+"""Streams of the consoles, within `only_ours`; else they are Python's."""
 
 
 @cache
@@ -35,7 +52,7 @@ def out() -> Console:
     """Console for results (stdout)."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=False)
+    return Console(file=_ours.get(1), highlight=False, soft_wrap=False)
 
 
 @cache
@@ -43,7 +60,75 @@ def err() -> Console:
     """Console for messages and progress (stderr)."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(file=_ours.get(2), stderr=True, highlight=False)
+
+
+@contextlib.contextmanager
+def only_ours() -> Iterator[None]:
+    """Let `out` and `err` alone write: what all other code writes goes nowhere.
+
+    For a release: the code of others has private records, and writes through Python's streams, through the
+    descriptors 1 and 2, as C and child processes do, or through logging. What is still in buffers is written
+    when the process ends, so from then on nothing leaves either.
+    """
+    import atexit
+    import ctypes
+    import logging
+
+    before, disabled = (sys.stdout, sys.stderr), logging.root.manager.disable
+    kept = {1: os.dup(1), 2: os.dup(2)}  # which no child inherits
+    OUTSIDE.update(kept.values())
+    with open(os.devnull, "w") as nowhere:
+        for (number, descriptor), stream in zip(kept.items(), before, strict=True):
+            stream.flush()
+            os.dup2(nowhere.fileno(), number)
+            _ours[number] = _moved(stream, number, descriptor)
+        sys.stdout = sys.stderr = nowhere
+        logging.disable()
+        _forget_consoles()
+        try:
+            yield
+        finally:
+            for stream in (*before, sys.__stdout__, sys.__stderr__):
+                if stream is not None and stream not in _ours.values():
+                    stream.flush()
+            ctypes.CDLL(None).fflush(None)
+            for number, descriptor in kept.items():
+                with contextlib.suppress(OSError):  # told when it was printed
+                    _ours.pop(number).flush()
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            OUTSIDE.difference_update(kept.values())
+            sys.stdout, sys.stderr = before
+            logging.disable(disabled)
+            _forget_consoles()
+            atexit.register(_close_outside)  # the last registered is the first called
+
+
+def _moved(stream: TextIO, number: int, descriptor: int) -> TextIO:
+    """A stream that writes where one of Python's did; the same one where that had no such descriptor."""
+    try:
+        own = stream.fileno() == number
+    except OSError:  # in the place of one, as in a test
+        own = False
+    if not own:
+        return stream
+    return open(descriptor, "w", encoding=stream.encoding, errors=stream.errors, buffering=1, closefd=False)
+
+
+def _forget_consoles() -> None:
+    out.cache_clear()
+    err.cache_clear()
+
+
+def _close_outside() -> None:
+    """Send nowhere what is written from here on."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in (1, 2):
+        os.dup2(nowhere, number)
 
 
 def open_file(path: str | Path, *, pipe: bool = False) -> BinaryIO:

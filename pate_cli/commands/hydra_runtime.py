@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from omegaconf import OmegaConf
 
 from pate_cli.config import hydra_composition
 from pate_cli.config.command_line import CommandLine
@@ -22,6 +25,24 @@ __all__ = ["Execute", "run_by_hydra"]
 
 Execute = Callable[[Mapping[Path, Row]], list[float | None]]
 """Runs jobs, each in its directory; the mean accuracy of each."""
+
+
+_DIRNAME = re.compile(r"\$\{hydra[.:]job\.override_dirname\}")
+
+
+def _without_plus(dirname: str) -> str:
+    """Name of a job's directory, without the plus that lets Hydra append the key of an option."""
+    return re.sub(r"(?<![^,])\+\+", "", dirname)
+
+
+# where this module is imported: a launcher's process, which imports it for the job, asks for it there
+OmegaConf.register_new_resolver("as_typed", _without_plus, replace=True)
+
+
+def _note_as_typed(path: Path, line: CommandLine) -> None:
+    """Write the overrides that Hydra has noted as they were typed."""
+    if path.is_file():
+        OmegaConf.save(OmegaConf.create(line.as_typed(list(OmegaConf.load(path)))), path)
 
 
 def run_by_hydra(
@@ -41,7 +62,7 @@ def run_by_hydra(
 
     raised: list[Exception] = []
     main, search = hydra_composition.search_path(line.config_dir, line.config_name)
-    argv = ["pate", *line.argv]
+    argv = ["pate", *(_DIRNAME.sub(r"${as_typed:\g<0>}", text) for text in line.argv)]
     if target is not None:
         key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
         argv.append(f"{key}={hydra_composition.quoted(str(target))}")
@@ -56,17 +77,18 @@ def run_by_hydra(
     def run_one(cfg: DictConfig) -> float:
         """Run one job; its accuracy for a sweeper that looks for the best, 0 where there is none."""
         from hydra.core.hydra_config import HydraConfig
-        from omegaconf import OmegaConf
 
         raw: Any = OmegaConf.to_container(cfg, resolve=True)
         if multiprocessing.parent_process() is not None:  # of hydra/launcher=joblib
             exit_with_parent(os.getppid())
         try:
             with terminable():
+                there = Path(HydraConfig.get().runtime.output_dir)
+                _note_as_typed(there / ".hydra" / "overrides.yaml", line)
                 own = hydra_composition.Composer(line.config_dir, line.config_name).own
                 spec = as_typed(own, list(HydraConfig.get().overrides.task))
                 row = Row.of(hydra_composition.with_candidates(raw, candidates), spec)
-                (accuracy,) = execute({Path(HydraConfig.get().runtime.output_dir): row})
+                (accuracy,) = execute({there: row})
             return accuracy or 0.0
         except (InputError, OSError) as error:  # round Hydra, which would say more than one line
             raised.append(error)

@@ -71,6 +71,21 @@ def start(
     if line.sweeper and line.force:
         raise InputError(f"--force: not with hydra/sweeper={line.sweeper}, whose points are not known before")
     lists = command_line.jobs(line)
+    if not line.multirun and composer.compose(lists[0])["release"]:  # a loader of others sees the records
+        with terminal.only_ours():
+            return _run(line, composer, lists, candidates, command=command, show=show)
+    return _run(line, composer, lists, candidates, command=command, show=show)
+
+
+def _run(
+    line: command_line.CommandLine,
+    composer: Composer,
+    lists: Sequence[Sequence[str]],
+    candidates: Sequence[Mapping[str, Any]],
+    *,
+    command: Sequence[str],
+    show: Callable[[Table], None],
+) -> tuple[int, Path]:
     jobs = check_rows(composer, lists, sweep=line.multirun)
     releases = any(job.raw["release"] for job in jobs)
     if releases and (line.multirun or line.force):
@@ -176,7 +191,7 @@ def _places(
             directory.mkdir(parents=True, exist_ok=True)
             if not job.raw["release"]:  # overrides as typed may name places of this machine
                 (directory / ".hydra").mkdir(exist_ok=True)
-                typed = [text for text in overrides if not text.startswith("hydra.")]
+                typed = [text for text in line.as_typed(overrides) if not text.startswith("hydra.")]
                 OmegaConf.save(OmegaConf.create(job.raw), directory / ".hydra" / "config.yaml")
                 OmegaConf.save(OmegaConf.create(typed), directory / ".hydra" / "overrides.yaml")
             places[directory] = job

@@ -37,6 +37,11 @@ class CommandLine:
     config_name: str
     only_shows: bool  # whether Hydra only shows something (--help, --cfg, --info, ...)
     force: bool  # whether finished repeats are done again
+    bare: frozenset[str]  # keys that were typed without a plus
+
+    def as_typed(self, overrides: Sequence[str]) -> list[str]:
+        """Overrides without the plus that made a free key appendable."""
+        return [text[2:] if text[:2] == "++" and _key(text) in self.bare else text for text in overrides]
 
     @property
     def sweeper(self) -> str | None:
@@ -47,6 +52,7 @@ class CommandLine:
 
 def parse_argv(argv: Sequence[str]) -> CommandLine:
     """Read the arguments of `pate run` as Hydra will, in any order; InputError for an unknown option."""
+    bare = frozenset(_key(arg) for arg in argv if arg[:1] not in ("+", "~"))
     argv = ["++" + arg if _FREE.match(arg) else arg for arg in argv]
     parser = _parser()
     args = parser.parse_intermixed_args(argv)
@@ -59,10 +65,18 @@ def parse_argv(argv: Sequence[str]) -> CommandLine:
     for text in [*args.overrides, *["--force"] * argv.count("--force")]:  # Hydra has no such option
         ours.remove(text)
     # a sweep over the options of a group is composed once without them: their keys need not exist there
-    swept = [f"++{text}" if args.multirun and _OF_A_GROUP.match(text) else text for text in args.overrides]
+    groups = {_key(text) for text in args.overrides if args.multirun and re.search(r"=.*[,(]", text)}
+    swept = [
+        f"++{text}" if (key := _OF_A_GROUP.match(text)) and key[1] in groups else text
+        for text in args.overrides
+    ]
     only_shows = any(getattr(args, name) for name in _SHOWS)
     where = args.config_dir, args.config_name
-    return CommandLine([*ours, *swept], args.overrides, args.multirun, *where, only_shows, args.force)
+    return CommandLine([*ours, *swept], args.overrides, args.multirun, *where, only_shows, args.force, bare)
+
+
+def _key(text: str) -> str:
+    return text.partition("=")[0].lstrip("+~")
 
 
 def with_schemas(argv: Sequence[str]) -> list[str]:

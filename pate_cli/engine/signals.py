@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from pate_cli import terminal
 from pate_cli.errors import Terminated
 
 __all__ = ["exit_with_parent", "interrupts_ignored", "terminable"]
@@ -63,7 +64,7 @@ def terminable() -> Iterator[None]:
 def _leave_terminal() -> None:
     """Send what is printed nowhere, but to a file or a pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for number in (1, 2):
+    for number in terminal.OUTSIDE:
         if stat.S_ISCHR(os.fstat(number).st_mode):
             os.dup2(nowhere, number)
     os.close(nowhere)

@@ -30,6 +30,9 @@ __all__ = ["LedgerDirectory", "open_ledgers"]
 _VERSION = 5
 """Version 4, which is read too, says neither what its releases protect nor which records are its own."""
 
+_MOST_BYTES = 2**27
+"""Of a ledger, which holds the row numbers of public points once, and a line a release."""
+
 _HOW_TO_START = (
     "start one with: pate ledger init dataset=NAME (and all of the run's dataset.KEY=...) --eps E --delta D"
 )
@@ -170,8 +173,11 @@ class LedgerDirectory:
         path = self._file(fingerprint)
         try:
             with open_file(path) as file:
-                if not is_own(os.fstat(file.fileno())):
+                status = os.fstat(file.fileno())
+                if not is_own(status):
                     raise PermissionError(errno.EPERM, "belongs to another user")
+                if status.st_size > _MOST_BYTES:
+                    raise ValueError(f"more than {_MOST_BYTES:,} bytes")
                 return _decode(path, file.read().decode())
         except FileNotFoundError:
             raise InputError(f"no ledger {fingerprint[:12]} in {self.path}") from None

@@ -84,9 +84,10 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
         if not charged:
             (directory / files.RESULT).unlink(missing_ok=True)
             raise
-        _leave(directory, result, "the release failed; its budget is charged")
         if not isinstance(error, Exception):  # Ctrl-C
+            _leave(directory, result, "the release was ended; its budget is charged", "interrupted")
             raise
+        _leave(directory, result, "the release failed; its budget is charged")
         place = traceback.extract_tb(error.__traceback__)[-1]
         problem = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
         raise RuntimeError(
@@ -162,8 +163,8 @@ def _write(directory: Path, content: dict[str, bytes], result: dict[str, Any]) -
         raise OSError(error.errno, reason, error.filename) from error
 
 
-def _leave(directory: Path, result: dict[str, Any], message: str) -> None:
-    """Record the failure of a charged release in `result.json`."""
+def _leave(directory: Path, result: dict[str, Any], message: str, status: str = "error") -> None:
+    """Record in `result.json` that a charged release was not finished."""
     with contextlib.suppress(OSError):
-        content = files.to_json(result | {"status": "error", "message": message})
+        content = files.to_json(result | {"status": status, "message": message})
         write_file(directory / files.RESULT, content, permissions=0o644)

@@ -13,7 +13,7 @@ from pate_cli.errors import DataError, shortened
 from pate_cli.release import files
 from pate_cli.release.ledger import Ledger
 from pate_cli.release.ledger_directory import LedgerDirectory
-from pate_cli.runs.evaluation import REPORT, stated
+from pate_cli.runs.evaluation import REPORT, check_size, stated
 from pate_cli.students import read_student
 from pate_cli.terminal import open_file
 
@@ -196,8 +196,9 @@ def _result(data: Mapping[str, bytes], facts: Mapping[str, Any]) -> str:
 
 def _evaluation(facts: Mapping[str, Any]) -> str:
     report = facts["evaluation"]
-    table = {name: report[name] for name in REPORT}
-    again = stated(table, facts["data"]["classes"])
+    table, classes = {name: report[name] for name in REPORT}, facts["data"]["classes"]
+    check_size(table, len(classes))
+    again = stated(table, classes)
     flat = [
         json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 4))
         for values in (report, again)

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +24,8 @@ from pate_cli.students.calibrated import CalibratedStudent, log_odds, probabilit
 from pate_cli.teachers import judge_each
 from pate_cli.types import FloatArray, PrivacyLoss, PrivateRecords, Split
 
-__all__ = ["REPORT", "Evaluation", "check", "diagnosed", "evaluated", "figures", "lines", "stated"]
+__all__ = ["REPORT", "Evaluation", "check", "check_size", "diagnosed", "evaluated", "figures", "lines"]
+__all__ += ["stated"]
 
 _EDGES = 11
 """Edges of the bins of scores, quantiles of the public points', beside the one at 0."""
@@ -209,6 +211,18 @@ def stated(released: dict[str, Any], classes: Sequence[str]) -> dict[str, Any]:
     )
 
 
+def check_size(released: dict[str, Any], n_classes: int) -> None:
+    """Raise ValueError unless a report, which may be anybody's, has the size of one for so many classes."""
+    edges, points, table = (
+        np.array(released[name], dtype=np.float64) for name in ("edges", "scores", "table")
+    )
+    C, B = n_classes, len(edges) + 1
+    sizes = released["n_classes"], edges.shape, points.shape, table.shape
+    cells = 2 * B + (C * C if C > 2 else 0)
+    if C < 2 or B > _EDGES + 2 or sizes != (C, (B - 1,), (B, 5), (cells,)):
+        raise ValueError("a report of another size than that of its classes")
+
+
 def lines(evaluation: dict[str, Any]) -> list[str]:
     """Each figure in words, with its interval."""
     sentences = []
@@ -264,6 +278,9 @@ def figures(released: dict[str, Any]) -> dict[str, Any]:
     return {"figures": shown, "calibration": platt, "cut": cut, "reached": reached}
 
 
+_UNTOLD = {"estimate": None, "low": 0.0, "high": 1.0, "told": False}
+
+
 @dataclass(frozen=True, eq=False)
 class _Counts:
     """Noisy counts, moved to their public sum, and what their law is."""
@@ -276,21 +293,41 @@ class _Counts:
     def table(self) -> FloatArray:
         return self.noisy.reshape(2, -1)
 
-    def figure(self, value: Any, z: float, *classes: FloatArray) -> dict[str, Any]:
-        """Estimate a function of the counts, to first order; `classes` are what it divides by."""
-        x, size = self.noisy, len(self.noisy)
-        measurable = all(
-            float(class_counts @ x) > max(_DEVIATIONS * self.sigma * math.sqrt(class_counts.sum()), 5.0)
-            for class_counts in classes
-        )
-        if not measurable:
-            return {"estimate": None, "low": 0.0, "high": 1.0, "told": False}
-        h = 1e-4 * self.n
-        slope = np.array([(value(x + h * e) - value(x - h * e)) / (2 * h) for e in np.eye(size)])
-        shares = x.clip(0) / x.clip(0).sum()
+    @cached_property
+    def shares(self) -> FloatArray:
+        positive: FloatArray = self.noisy.clip(0)
+        return np.asarray(positive / positive.sum())
+
+    def share(self, cells: Any, of: Any, z: float) -> dict[str, Any]:
+        """Estimate how much of the cells `of` (None: of all records) is in `cells`, which are of them.
+
+        From these cells alone: of many classes there are many others.
+        """
+        x, h, among = self.noisy, 1e-4 * self.n, cells if of is None else of
+        part = float(x[cells].sum())
+        if of is not None and not self._measurable(of):
+            return _UNTOLD
+        within = h * np.isin(among, cells)
+        whole, step = (self.n, 0.0) if of is None else (float(x[of].sum()), h)
+        slope = ((part + within) / (whole + step) - (part - within) / (whole - step)) / (2 * h)
+        return self._told(part / whole, slope, self.shares[among], z)
+
+    def figure(self, value: Any, z: float, *classes: Any) -> dict[str, Any]:
+        """Estimate a function of the counts, to first order; `classes` are the cells that it divides by."""
+        x, h = self.noisy, 1e-4 * self.n
+        if not all(map(self._measurable, classes)):
+            return _UNTOLD
+        slope = np.array([(value(x + h * e) - value(x - h * e)) / (2 * h) for e in np.eye(len(x))])
+        return self._told(value(x), slope, self.shares, z)
+
+    def _measurable(self, cells: Any) -> bool:
+        return float(self.noisy[cells].sum()) > max(_DEVIATIONS * self.sigma * math.sqrt(len(cells)), 5.0)
+
+    def _told(self, value: float, slope: FloatArray, shares: FloatArray, z: float) -> dict[str, Any]:
+        """Estimate and interval, from the slopes in cells and their shares; of all others the slope is 0."""
         sampled = self.n * (float(shares @ slope**2) - float(shares @ slope) ** 2)
-        noise = self.sigma**2 * float(((slope - slope.mean()) ** 2).sum())
-        at, half = float(np.clip(value(x), 0, 1)), z * math.sqrt(sampled + noise) + 1 / self.n
+        noise = self.sigma**2 * (float((slope**2).sum()) - float(slope.sum()) ** 2 / len(self.noisy))
+        at, half = float(np.clip(value, 0, 1)), z * math.sqrt(max(sampled + noise, 0.0)) + 1 / self.n
         low, high = max(at - half, 0.0), min(at + half, 1.0)
         return {"estimate": at, "low": low, "high": high, "told": half <= _WIDEST}
 
@@ -298,26 +335,21 @@ class _Counts:
 def _of_two(bins: _Counts, at: int, z: float) -> dict[str, Any]:
     """Figures of two classes, the second predicted in the bins from `at` on."""
     B = bins.noisy.size // 2
-    zeros, later = np.zeros(B), (np.arange(B) >= at).astype(np.float64)
-    predicted = {0: 1 - later, 1: later}
-    true = {0: np.concatenate([zeros + 1, zeros]), 1: np.concatenate([zeros, zeros + 1])}
-    claimed = {code: np.tile(predicted[code], 2) for code in predicted}
-    right = np.concatenate([predicted[0], predicted[1]])
-    shown = {"accuracy": bins.figure(lambda x: x @ right / bins.n, z)}
+    cells = np.arange(2 * B).reshape(2, B)
+    true, claimed = cells, (cells[:, :at].ravel(), cells[:, at:].ravel())
+    hits = (cells[0, :at], cells[1, at:])
+    shown = {"accuracy": bins.share(np.concatenate(hits), None, z)}
 
     def area(x: FloatArray) -> float:
         first, second = x.reshape(2, -1)
         below = np.cumsum(first) - first / 2
         return float(second @ below / (first.sum() * second.sum()))
 
-    shown["roc_auc"] = bins.figure(area, float(ndtri(0.975)), true[0], true[1])
-    for code in (0, 1):
-        both = true[code] * claimed[code]
-        shown[f"share.{code}"] = bins.figure(lambda x, c=code: x @ true[c] / bins.n, float(ndtri(0.975)))
-        shown[f"recall.{code}"] = bins.figure(lambda x, b=both, c=code: x @ b / (x @ true[c]), z, true[code])
-        shown[f"precision.{code}"] = bins.figure(
-            lambda x, b=both, c=code: x @ b / (x @ claimed[c]), z, claimed[code]
-        )
+    shown["roc_auc"] = bins.figure(area, float(ndtri(0.975)), *true)
+    for code, hit in enumerate(hits):
+        shown[f"share.{code}"] = bins.share(true[code], None, float(ndtri(0.975)))
+        shown[f"recall.{code}"] = bins.share(hit, true[code], z)
+        shown[f"precision.{code}"] = bins.share(hit, claimed[code], z)
     return shown
 
 
@@ -325,17 +357,15 @@ def _of_many(parts: list[_Counts], z: float) -> dict[str, Any]:
     """Figures of several classes: of the confusion table; accuracy of the table with less noise."""
     bins, confused = parts
     C, B = math.isqrt(confused.noisy.size), bins.noisy.size // 2
-    right = np.repeat([0.0, 1.0], B)
-    shown = {"accuracy": bins.figure(lambda x: x @ right / bins.n, z)}
+    shown = {"accuracy": bins.share(np.arange(B, 2 * B), None, z)}
+    cells = np.arange(C * C).reshape(C, C)
     if 2 * (C - 1) < B:
-        shown = {"accuracy": confused.figure(lambda x: np.trace(x.reshape(C, C)) / bins.n, z)}
+        shown = {"accuracy": confused.share(cells.diagonal(), None, z)}
     for code in range(C):
-        hit, row, column = (np.zeros((C, C)) for _ in range(3))
-        hit[code, code] = row[code] = column[:, code] = 1
-        a, b, c = hit.ravel(), row.ravel(), column.ravel()
-        shown[f"share.{code}"] = confused.figure(lambda x, b=b: x @ b / bins.n, z)
-        shown[f"recall.{code}"] = confused.figure(lambda x, a=a, b=b: x @ a / (x @ b), z, b)
-        shown[f"precision.{code}"] = confused.figure(lambda x, a=a, c=c: x @ a / (x @ c), z, c)
+        hit, row, column = cells[code, [code]], cells[code], cells[:, code]
+        shown[f"share.{code}"] = confused.share(row, None, z)
+        shown[f"recall.{code}"] = confused.share(hit, row, z)
+        shown[f"precision.{code}"] = confused.share(hit, column, z)
     return shown
 
 

@@ -18,8 +18,11 @@ from pate_cli.students.trusted import WRITTEN
 __all__ = ["check_loaded"]
 
 
-def check_loaded(*roots: Any) -> None:
-    """Check objects of the types of `WRITTEN` and all their parts; rebuild the search trees of neighbours."""
+def check_loaded(*roots: Any, n_classes: int) -> None:
+    """Check objects of the types of `WRITTEN` and all their parts; rebuild the search trees of neighbours.
+
+    `n_classes` is the number of classes that the file names.
+    """
     seen: dict[int, Any] = {}  # with the objects, so that no id is used twice
     waiting = list(roots)
     while waiting:
@@ -36,6 +39,7 @@ def check_loaded(*roots: Any) -> None:
             fitted = any(name.startswith("_") or name.endswith("_") for name in fields)
             # of two places, one may lie within the other: it would call itself, or more and more of itself
             _need(not (fitted and repeated), f"a {kind} that stands in two places")
+            _need(fields.get("n_classes", n_classes) == n_classes, f"a {kind} of another number of classes")
             if fields.get("n_jobs") is not None:
                 item.n_jobs = None  # as many as somebody else's machine has
             if fitted and kind in _CHECKS:

@@ -176,7 +176,7 @@ def read_student(data: bytes, path: str | Path, *, trust: Sequence[str] = ()) ->
             raise DataError(f"{path}: cannot be read as a model written by pate ({error})") from error
     saved = _student(content, path)
     try:
-        check_loaded(saved.student, saved.encoder)
+        check_loaded(saved.student, saved.encoder, n_classes=len(saved.classes))
     except Exception as error:
         raise DataError(f"{path}: not a model written by pate: {error}") from error
     for text in dict.fromkeys(one_line(f"{path}: {warning.message}") for warning in warned):

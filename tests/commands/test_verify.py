@@ -200,6 +200,16 @@ def test_a_certificate_that_lacks_a_fact_is_told_in_one_line(place, capsys):
             lacking[name] = kept
 
 
+def test_an_evaluation_of_another_size_than_its_classes_is_not_computed_again(place, capsys, monkeypatch):
+    monkeypatch.setattr("pate_cli.release.verification.stated", lambda *_: pytest.fail("computed"))
+    report = {"n": 300, "n_classes": 2, "sigma": 2.0, "threshold": None, "edges": [0.0]}
+    report |= {"scores": [[0.0] * 5] * 2, "table": [75] * 4}
+    longer = [{"edges": [0.0] * 9**4, "scores": [[0.0] * 5] * (9**4 + 1), "table": [1] * 2 * (9**4 + 1)}]
+    for change in [{"n_classes": 10**9}, {"table": [1] * 10**4}, {"scores": [[0.0] * 10**4] * 2}, *longer]:
+        _certify(place, _facts(place) | {"evaluation": report | change | {"figures": {}}}, in_student=False)
+        assert any("of another size than that of its classes" in line for line in _verify(capsys)), change
+
+
 def test_a_certificate_without_the_sizes_of_files_is_checked_still(place, capsys):
     _certify(place, _facts(place) | {"schema_version": 2})
     path = place / "one" / "certificate.json"

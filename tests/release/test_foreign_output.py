@@ -1,0 +1,111 @@
+"""What the code of others writes while it has private records: nothing of it leaves a release."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from processes import PATE, REPO
+
+pytest.importorskip("opendp")
+
+LOUD = """
+import atexit, ctypes, logging, os, subprocess, sys, warnings
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier
+
+logging.basicConfig(stream=sys.stderr, level=0)
+EARLY = sys.stdout, sys.__stderr__
+
+class Loud(DecisionTreeClassifier):
+    def fit(self, X, y, **more):
+        text = "SECRET %.3f" % np.asarray(X).sum()
+        print(text)
+        print(text, file=sys.stderr)
+        for stream in EARLY:
+            stream.write(text)
+        for number in (1, 2):
+            os.write(number, text.encode())
+        ctypes.CDLL(None).printf(text.encode())
+        logging.getLogger("loud").error(text)
+        warnings.warn(text)
+        subprocess.run(["echo", text])
+        atexit.register(print, text, flush=True)
+        atexit.register(os.write, 1, text.encode())
+        return super().fit(X, y, **more)
+"""
+
+SLOW = (
+    LOUD
+    + """
+    def predict(self, X):
+        while os.path.exists("out/result.json"):  # a release has begun
+            open("learning", "w").close()
+        return super().predict(X)
+"""
+)
+
+
+@pytest.fixture
+def release(tmp_path):
+    """Start a release with the learner `loud.Loud` of a text; a statement may change pate before."""
+    rows = [f"{(i * 37 % 101) / 50 - 1},{'yes' if i * 37 % 101 > 50 else 'no'}" for i in range(400)]
+    (tmp_path / "mine.csv").write_text("\n".join(["x,label", *rows]) + "\n")
+    data = ["dataset=csv", "dataset.path=mine.csv", "dataset.target=label"]
+    env = {**os.environ, "PATE_LEDGER": str(tmp_path / "ledger")}
+    env["PYTHONPATH"] = os.pathsep.join([str(REPO), str(tmp_path), *filter(None, sys.path)])
+
+    def start(learner=LOUD, change="pass"):
+        (tmp_path / "loud.py").write_text(textwrap.dedent(learner))
+        init = [*PATE, "ledger", "init", *data, "--eps", "9", "--delta", "0.1"]
+        subprocess.run(init, cwd=tmp_path, env=env, check=True, capture_output=True)
+        argv = ["run", "release=true", *data, "split.public_from_private=true", "mechanism=gaussian", "eps=8"]
+        argv += ["teacher.estimator=loud.Loud", "teacher.count=8", "student=logistic", "hydra.run.dir=out"]
+        code = f"import sys, contextlib; from pate_cli import cli, terminal; {change}; sys.exit(cli.main())"
+        return subprocess.Popen(
+            [sys.executable, "-c", code, *argv],
+            cwd=tmp_path,
+            env=env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    return start
+
+
+def test_nothing_that_a_learner_writes_leaves_a_release(release):
+    with release() as process:
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert "SECRET" not in out + err
+    assert err.splitlines()[-1] == "written to out"  # what is ours is printed
+
+
+def test_seeded_bug_a_release_that_keeps_nothing_in(release):
+    with release(change="terminal.only_ours = contextlib.nullcontext") as process:
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert out.count("SECRET") > 30  # of 8 teachers
+    assert err.count("SECRET") > 15
+
+
+def test_a_release_that_is_ended_says_so(release, tmp_path):
+    with release(SLOW) as process:
+        while process.poll() is None and not (tmp_path / "learning").exists():
+            pass
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 143
+    assert "the release was ended; its budget is charged" in " ".join(out.split())
+    assert err.splitlines()[-1] == "pate: terminated"
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert (result["status"], result["message"]) == (
+        "interrupted",
+        "the release was ended; its budget is charged",
+    )
