@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +19,7 @@ from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account, Gdp
 from pate_cli.privacy.kinds import GaussianNoise
+from pate_cli.runs.noisy_counts import DEVIATIONS, WIDEST, NoisyCounts
 from pate_cli.students.calibrated import CalibratedStudent, log_odds, probabilities
 from pate_cli.teachers import judge_each
 from pate_cli.types import FloatArray, PrivacyLoss, PrivateRecords, Split
@@ -30,9 +30,6 @@ __all__ += ["stated"]
 _EDGES = 11
 """Edges of the bins of scores, quantiles of the public points', beside the one at 0."""
 
-_DEVIATIONS = 4
-"""A class of fewer noisy records than so many deviations of their noise tells nothing."""
-
 _WIDTHS = np.geomspace(1e-3, 2.0, 23)
 """Deviations of the prior on log slope and intercept, of which the evidence chooses one."""
 
@@ -40,8 +37,6 @@ REPORT = ("n", "n_classes", "sigma", "threshold", "edges", "scores", "table")
 """What a report holds: all other figures follow."""
 
 _ENDS = ("estimate", "low", "high")
-_WIDEST = 0.25
-"""Nor does an interval with a larger half."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +255,7 @@ def figures(released: dict[str, Any]) -> dict[str, Any]:
     B = len(points)
     noisy = np.array(released["table"], dtype=np.float64)
     parts = [
-        _Counts(part + (n - part.sum()) / part.size, n, sigma)
+        NoisyCounts(part + (n - part.sum()) / part.size, n, sigma)
         for part in np.split(noisy, [2 * B])[: 1 + (C > 2)]
     ]
     bins = parts[0]
@@ -278,61 +273,7 @@ def figures(released: dict[str, Any]) -> dict[str, Any]:
     return {"figures": shown, "calibration": platt, "cut": cut, "reached": reached}
 
 
-_UNTOLD = {"estimate": None, "low": 0.0, "high": 1.0, "told": False}
-
-
-@dataclass(frozen=True, eq=False)
-class _Counts:
-    """Noisy counts, moved to their public sum, and what their law is."""
-
-    noisy: FloatArray
-    n: int
-    sigma: float
-
-    @property
-    def table(self) -> FloatArray:
-        return self.noisy.reshape(2, -1)
-
-    @cached_property
-    def shares(self) -> FloatArray:
-        positive: FloatArray = self.noisy.clip(0)
-        return np.asarray(positive / positive.sum())
-
-    def share(self, cells: Any, of: Any, z: float) -> dict[str, Any]:
-        """Estimate how much of the cells `of` (None: of all records) is in `cells`, which are of them.
-
-        From these cells alone: of many classes there are many others.
-        """
-        x, h, among = self.noisy, 1e-4 * self.n, cells if of is None else of
-        part = float(x[cells].sum())
-        if of is not None and not self._measurable(of):
-            return _UNTOLD
-        within = h * np.isin(among, cells)
-        whole, step = (self.n, 0.0) if of is None else (float(x[of].sum()), h)
-        slope = ((part + within) / (whole + step) - (part - within) / (whole - step)) / (2 * h)
-        return self._told(part / whole, slope, self.shares[among], z)
-
-    def figure(self, value: Any, z: float, *classes: Any) -> dict[str, Any]:
-        """Estimate a function of the counts, to first order; `classes` are the cells that it divides by."""
-        x, h = self.noisy, 1e-4 * self.n
-        if not all(map(self._measurable, classes)):
-            return _UNTOLD
-        slope = np.array([(value(x + h * e) - value(x - h * e)) / (2 * h) for e in np.eye(len(x))])
-        return self._told(value(x), slope, self.shares, z)
-
-    def _measurable(self, cells: Any) -> bool:
-        return float(self.noisy[cells].sum()) > max(_DEVIATIONS * self.sigma * math.sqrt(len(cells)), 5.0)
-
-    def _told(self, value: float, slope: FloatArray, shares: FloatArray, z: float) -> dict[str, Any]:
-        """Estimate and interval, from the slopes in cells and their shares; of all others the slope is 0."""
-        sampled = self.n * (float(shares @ slope**2) - float(shares @ slope) ** 2)
-        noise = self.sigma**2 * (float((slope**2).sum()) - float(slope.sum()) ** 2 / len(self.noisy))
-        at, half = float(np.clip(value, 0, 1)), z * math.sqrt(max(sampled + noise, 0.0)) + 1 / self.n
-        low, high = max(at - half, 0.0), min(at + half, 1.0)
-        return {"estimate": at, "low": low, "high": high, "told": half <= _WIDEST}
-
-
-def _of_two(bins: _Counts, at: int, z: float) -> dict[str, Any]:
+def _of_two(bins: NoisyCounts, at: int, z: float) -> dict[str, Any]:
     """Figures of two classes, the second predicted in the bins from `at` on."""
     B = bins.noisy.size // 2
     cells = np.arange(2 * B).reshape(2, B)
@@ -353,7 +294,7 @@ def _of_two(bins: _Counts, at: int, z: float) -> dict[str, Any]:
     return shown
 
 
-def _of_many(parts: list[_Counts], z: float) -> dict[str, Any]:
+def _of_many(parts: list[NoisyCounts], z: float) -> dict[str, Any]:
     """Figures of several classes: of the confusion table; accuracy of the table with less noise."""
     bins, confused = parts
     C, B = math.isqrt(confused.noisy.size), bins.noisy.size // 2
@@ -369,7 +310,7 @@ def _of_many(parts: list[_Counts], z: float) -> dict[str, Any]:
     return shown
 
 
-def _chosen(bins: _Counts, rule: str) -> tuple[int, bool]:
+def _chosen(bins: NoisyCounts, rule: str) -> tuple[int, bool]:
     """First bin in which the second class is predicted, by a rule; and whether the rule is met."""
     first, second = bins.table
     kind, _, goal = rule.partition(":")
@@ -381,18 +322,20 @@ def _chosen(bins: _Counts, rule: str) -> tuple[int, bool]:
         return int(np.flatnonzero(recall >= min(float(goal), recall[0])).max()), True
     claimed = recall * max(second.sum(), 1.0) + false * max(first.sum(), 1.0)
     precise = recall * max(second.sum(), 1.0) >= float(goal) * claimed
-    precise &= claimed > _DEVIATIONS * bins.sigma
+    precise &= claimed > DEVIATIONS * bins.sigma
     return (int(np.argmax(precise)), True) if precise.any() else (len(second), False)
 
 
-def _gaps(bins: _Counts, points: FloatArray, slope: float, intercept: float) -> tuple[FloatArray, FloatArray]:
+def _gaps(
+    bins: NoisyCounts, points: FloatArray, slope: float, intercept: float
+) -> tuple[FloatArray, FloatArray]:
     """Records of class 1 beyond what the probabilities say, by bin; and the variance of that."""
     (first, second), p = bins.table, expit(slope * points + intercept).mean(axis=1)
     total = (first + second).clip(0)
     return second - (first + second) * p, bins.sigma**2 * (p**2 + (1 - p) ** 2) + total * p * (1 - p) + 1e-3
 
 
-def _platt(bins: _Counts, points: FloatArray) -> tuple[float, float]:
+def _platt(bins: NoisyCounts, points: FloatArray) -> tuple[float, float]:
     """Slope and intercept of the log-odds, from noisy counts and a prior at 1 and 0, as wide as they tell."""
 
     def distances(at: Any, weights: FloatArray, width: float) -> Any:
@@ -414,11 +357,13 @@ def _platt(bins: _Counts, points: FloatArray) -> tuple[float, float]:
     return round(math.exp(at[0]), 9), round(float(at[1]), 9)
 
 
-def _calibration_error(bins: _Counts, points: FloatArray, slope: float, intercept: float) -> dict[str, Any]:
+def _calibration_error(
+    bins: NoisyCounts, points: FloatArray, slope: float, intercept: float
+) -> dict[str, Any]:
     """Root mean square distance of probabilities from shares, by bin, less what noise and sampling add."""
     gaps, variance = _gaps(bins, points, slope, intercept)
     weights = 1 / (bins.n * bins.table.sum(axis=0).clip(bins.n / (4 * len(gaps))))
     square = float(weights @ (gaps**2 - variance))
     spread = math.sqrt(float(weights**2 @ (2 * variance**2 + 4 * variance * (gaps**2 - variance).clip(0))))
     low, at, high = (math.sqrt(min(max(square + k * spread, 0.0), 1.0)) for k in (-1.96, 0.0, 1.96))
-    return {"estimate": at, "low": low, "high": high, "told": high - low <= _WIDEST}
+    return {"estimate": at, "low": low, "high": high, "told": high - low <= WIDEST}
