@@ -84,7 +84,7 @@ def _run(
     candidates: Sequence[Mapping[str, Any]],
     *,
     command: Sequence[str],
-    show: Callable[[Table], None],
+    show: Callable[..., None],
 ) -> tuple[int, Path]:
     jobs = check_rows(composer, lists, sweep=line.multirun)
     releases = any(job.raw["release"] for job in jobs)
