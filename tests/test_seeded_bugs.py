@@ -491,7 +491,7 @@ def edit(patch, where, right, wrong):
     module = importlib.import_module(module.removeprefix("tests.") if own else f"pate_cli.{module}")
     owner = operator.attrgetter(name.rpartition(".")[0])(module) if "." in name else module
     found = inspect.getattr_static(owner, name.rpartition(".")[2])
-    plain = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
+    plain = inspect.unwrap(found.fget if isinstance(found, property) else getattr(found, "__func__", found))
     source = textwrap.dedent(inspect.getsource(plain))
     both = ((right, wrong),) if isinstance(right, str) else zip(right, wrong, strict=True)
     for text, other in both:

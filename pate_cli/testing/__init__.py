@@ -173,7 +173,8 @@ def _releases(forms: list[Form]) -> Iterator[release_checks.Release]:
     for i, form in enumerate(exact.values()):
         kinds = release_checks.KINDS if i == 0 else [{"points": "two files", "persons": True}]
         for number, kind in enumerate(kinds):
-            yield release_checks.Release(form.name, form.options, **kind, brief=i + number > 0)
+            options = form.options if "defaults" in kind else form.options + form.few
+            yield release_checks.Release(form.name, options, **kind, brief=i + number > 0)
 
 
 def _unlike(way: Way, runs: list[Callable[[str], Any]]) -> str:

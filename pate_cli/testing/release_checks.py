@@ -93,7 +93,7 @@ class Release:
     persons: bool = False
     evaluated: bool = False  # on some of the records or persons
     teacher: str = "logistic"  # or another one, as that which fails on large numbers
-    defaults: bool = False  # of delta, of the number of teachers, of the student
+    defaults: bool = False  # of delta, of the number of teachers, of the student, of numbers of the mechanism
     n_classes: int = 3  # or two, with a threshold where it is evaluated
     format: str = "csv"  # or jsonl, parquet; or npz, libsvm: of numbers
     brief: bool = field(default=False, repr=False)  # all that changes in a record changes at once
