@@ -6,13 +6,17 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pate_cli import mechanisms
 from pate_cli.cli import main
+from pate_cli.students import fit_student
 from pate_cli.testing import check_mechanism
+from pate_cli.types import Answers, PublicPoints
 
 REPO = Path(__file__).resolve().parent.parent
 EXAMPLE = REPO / "docs" / "example"
@@ -110,6 +114,23 @@ def test_a_mechanism_is_a_file_and_no_list_is_edited(tmp_path, monkeypatch, pate
     for check in [*one_each.values(), *releases[-1:]]:
         check()
     assert len(releases) == 4
+
+
+def test_a_student_of_another_package_learns_from_noisy_counts(pate):
+    argv = ["run", "--config-dir", str(EXAMPLE / "conf"), "mechanism=gaussian", "student=mean_vote", *SMALL]
+    assert pate(*argv, "eps=8", path=EXAMPLE)[0] == 0
+    from pate_exponential.mean_vote import MeanVote
+
+    rng = np.random.default_rng(0)
+    points, counts = PublicPoints(rng.normal(size=(30, 4))), rng.normal(50, 20, size=(30, 3))
+    answers = Answers(np.arange(30), counts.argmax(axis=1), counts, 100, noise=20.0)
+    given = {"params": {"ridge": 2.0}, "unanswered": "drop", "rng": rng, "n_classes": 3, "seed": 0}
+    name = "pate_exponential.mean_vote.MeanVote"
+    student = fit_student(points, answers, estimator=name, **given)
+    by_hand = MeanVote(2.0).fit_shares(points.X, counts / 100, noise=0.2)
+    assert np.array_equal(student.coef_, by_hand.coef_)
+    labels = fit_student(points, replace(answers, noisy_counts=None), estimator=name, **given)
+    assert np.array_equal(labels.coef_, MeanVote(2.0).fit(points.X, answers.labels).coef_)
 
 
 def test_it_gets_votes_where_a_person_has_several_records(tmp_path, pate):

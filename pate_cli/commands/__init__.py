@@ -1,1 +1,1 @@
-"""To be filled."""
+"""One module for each sub-command."""

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
-from pate_cli.commands import grid, plan_report, tune
+from pate_cli.commands import grid, plan_report
 from pate_cli.commands.printing import print_json, print_table, split_output_options
 from pate_cli.commands.reporting import show_report
+from pate_cli.commands.tune_arguments import arguments
 from pate_cli.config import Composer, command_line
 from pate_cli.engine.rows import Row, check_rows
 from pate_cli.errors import InputError
@@ -75,7 +76,7 @@ def main(argv: list[str]) -> int:
     options, argv = split_output_options(argv, csv=True)
     candidates: list[dict[str, Any]] = []
     if argv[:1] == ["tune"]:
-        argv, candidates = tune.arguments(argv[1:])
+        argv, candidates = arguments(argv[1:])
     line = command_line.parse_argv(argv)
     if line.only_shows or line.force:
         raise InputError("pate plan takes overrides, -m and how to print; the rest is for pate run")

@@ -5,15 +5,14 @@ Importing this package is cheap; scikit-learn comes in when a learner is made.
 
 from pate_cli.learners.class_params import by_code, limit_to
 from pate_cli.learners.contained import contained
+from pate_cli.learners.properties import is_linear, row_by_row
 from pate_cli.learners.registry import (
     BUILT_IN,
     TWO_CLASSES,
     check_learner,
     dense_remarks,
-    is_linear,
     make_learner,
     passed_on,
-    row_by_row,
     try_out,
 )
 

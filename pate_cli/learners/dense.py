@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from pate_cli.learners.registry import row_by_row
+from pate_cli.learners.properties import row_by_row
 from pate_cli.matrices import dense
 
 __all__ = ["DenseInput", "given_dense", "megabytes"]
@@ -91,6 +91,12 @@ class DenseInput(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Any:
         """Scores as of the classifier."""
         return self._by_blocks("decision_function", X)
+
+    @_has("fit_shares")  # type: ignore[untyped-decorator]
+    def fit_shares(self, X: Any, shares: Any, *, noise: float) -> DenseInput:
+        """Fit on noisy shares of the votes, where the classifier does."""
+        self.estimator.fit_shares(_dense(X, type(self.estimator).__name__), shares, noise=noise)
+        return self
 
     def _by_blocks(self, method: str, X: Any) -> Any:
         call = getattr(self.estimator, method)

@@ -16,9 +16,8 @@ from pate_cli.errors import ConfigError, did_you_mean
 from pate_cli.learners.class_params import limit_to
 from pate_cli.learners.contained import contained
 
-__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "is_linear", "make_learner"]
-__all__ += ["passed_on"]
-__all__ += ["row_by_row", "try_out"]
+__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "make_learner"]
+__all__ += ["passed_on", "try_out"]
 
 _PATHS = {
     "logistic": "sklearn.linear_model.LogisticRegression",
@@ -42,9 +41,6 @@ _FAR = 0.6
 _NEAR = 0.82
 """Likeness from which a name is a misspelt parameter, of a class that takes others, too: above that of
 `colsample_bynode` and `colsample_bytree` of lightgbm."""
-
-_LINEAR = ("LinearSVC", "SgdLogistic", "LinearDiscriminantAnalysis")
-"""Names of linear classifiers outside of `sklearn.linear_model`."""
 
 _TRIED: set[str] = set()  # passed `try_out` in this process: the rows of a sweep have the same learners
 
@@ -116,15 +112,6 @@ def passed_on(estimator: Any, params: Mapping[str, Any], params_key: str) -> tup
     return tuple(f"{params_key}.{name}: {unknown}{did_you_mean(name, named)}" for name in others)
 
 
-def is_linear(learner: Any) -> bool:
-    """Whether a classifier is linear in its columns, by its type; of a pipeline, its last step."""
-    while hasattr(learner, "steps") or type(learner).__name__ == "DenseInput":
-        learner = learner.steps[-1][1] if hasattr(learner, "steps") else learner.estimator
-    kind = type(learner)
-    linear = kind.__module__.startswith("sklearn.linear_model.") or kind.__name__ in _LINEAR
-    return linear or (kind.__name__ == "LibsvmClassifier" and learner.kernel == "linear")
-
-
 def check_learner(
     estimator: Any,
     params: Mapping[str, Any],
@@ -136,26 +123,6 @@ def check_learner(
     """Make a learner, and fit it on a few generated records before there is data; see `try_out`."""
     learner = make_learner(estimator, params, seed=0, n_classes=n_classes)
     try_out(learner, estimator, params, n_classes=n_classes, sparse=sparse, shape=shape)
-
-
-def row_by_row(model: Any) -> bool:
-    """Whether a fitted classifier is known to label each record by itself, and to fail on no finite numbers.
-
-    A number of its result may round otherwise where the record stands elsewhere, not where others do.
-    """
-    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.svm import LinearSVC
-    from sklearn.tree import DecisionTreeClassifier
-
-    kind = type(model)
-    if kind.__name__ == "MappedClassifier" and kind.__module__.startswith("pate_cli."):
-        ours = type(model.features).__module__.startswith("pate_cli.")
-        return ours and row_by_row(model.classifier)
-    if kind.__module__.startswith("pate_cli."):  # a subclass of others may differ
-        return bool(getattr(model, "row_by_row", False))
-    trees = (DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier)
-    return kind in (LogisticRegression, LinearSVC, *trees)
 
 
 def dense_remarks(config: Any, counts: Mapping[str, Any], n_teachers: int) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.utils import get_tags
 
-from pate_cli.learners.registry import row_by_row
+from pate_cli.learners.properties import row_by_row
 
 __all__ = ["Voting"]
 

@@ -58,9 +58,11 @@ def test_the_list_of_promises_is_on_its_page(checked):
     assert "\n".join(line.rstrip() for line in out.splitlines()) in page
 
 
-def test_the_example_is_checked_by_its_import_path(checked, monkeypatch):
+@pytest.mark.parametrize("module", ["pate_exponential", "pate_exponential.noisy_max"])
+def test_the_examples_are_checked_by_their_import_paths(module, checked, monkeypatch):
+    """The second has noise and an event of its own."""
     monkeypatch.syspath_prepend(EXAMPLE)
-    code, out, _ = checked("mechanism=pate_exponential", *DOOR, "--only", "audited")
+    code, out, _ = checked(f"mechanism={module}", *DOOR, "--only", "audited")
     assert code == 0, out
     assert "a release" not in out
     assert max(map(len, out.splitlines())) <= 80
