@@ -77,8 +77,8 @@ def _with_choice(report: Report, record: RunRecord) -> Report:
     ]
     first = records[0]
     often = "in every split" if first["chosen"] == 1 else f"in {100 * first['chosen']:.0f}% of the splits"
-    answer = f"{name(first['candidate'])} is chosen {often}. "
-    f"{report.answer}".replace(name("tune"), "What is chosen")
+    chosen = report.answer.replace(name("tune"), "What is chosen")
+    answer = f"{name(first['candidate'])} is chosen {often}. {chosen}"
     return replace(
         report,
         answer=answer,
