@@ -51,6 +51,11 @@ _COUNT, _SCORES = "pate_cli.mechanisms.options", "pate_cli.mechanisms.scores"
 CONSTANTS = (
     Constant(_COUNT, "_RATIO", (0.4, 1.6), "gaussian"),
     Constant(_COUNT, "_FEWEST_RECORDS", (5, 20), "gaussian"),
+    Constant("", "mechanism.rounds", (1, 2, 8), "scores"),
+    Constant("", "teacher.size", (6, 25), "scores"),
+    Constant("", "features.directions", (20, 40, 100), "scores"),
+    Constant(f"{_SCORES}.scores", "_COUNTS", (0.01, 0.1), "scores"),
+    Constant(f"{_SCORES}.residual_teachers", "_FLATTER", (0.5, 1.0), "scores"),
     Constant(f"{_SCORES}.score_boosting", "_RECORDS", (0.2, 0.7), "score_boosting"),
     Constant(f"{_SCORES}.score_boosting", "_FEWEST_RECORDS", (6, 25), "score_boosting"),
     Constant("", "mechanism.rounds", (4, 16), "score_boosting"),

@@ -144,6 +144,8 @@ class Row:
         with warnings.catch_warnings(record=True) as caught:
             outcome = pipeline.run_repeat(self.prepared, repeat, trained)
         texts = (f"{each.category.__name__}: {each.message}".splitlines()[0].rstrip(":") for each in caught)
+        if "one_class" in outcome.result.diagnostics:
+            texts.append("the student gives one class to all public points")
         return replace(outcome, warned=tuple(dict.fromkeys(texts)))
 
     def student(self, outcome: pipeline.Outcome) -> bytes:
