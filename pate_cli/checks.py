@@ -190,7 +190,17 @@ def take(key: str, value: object, check: Check) -> Any:
     try:
         return check.take(value)
     except (ValueError, OverflowError):
-        raise ConfigError(key, value, check.describe()) from None
+        accepted = check.describe()
+        if isinstance(value, str) and accepted.startswith("a number") and _is_number(value):
+            accepted += "; this is text: of a variable, ${oc.decode:${oc.env:NAME}}"
+        raise ConfigError(key, value, accepted) from None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def known(prefix: str, given: Mapping[str, object], keys: tuple[str, ...]) -> None:

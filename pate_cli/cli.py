@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TextIO
 
 from pate_cli import __version__
 from pate_cli.engine.signals import terminable
@@ -77,9 +78,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader went away, as in `pate table ... | head`
         return _let_go(0)
     except OSError as error:  # a full disk, as a rule
+        if _is_removed():
+            return _fail(2, "the current directory was removed; accepted: one that exists (cd)")
+        reason, named = error.strerror or str(error), error.filename
+        if named is None and _is_lost(sys.stdout):
+            named = "standard output"
         _let_go(1)
-        reason = error.strerror or str(error)
-        return _fail(1, f"{error.filename}: {reason}" if error.filename else reason)
+        return _fail(1, f"{named}: {reason}" if named else reason)
     except SystemExit as stop:  # argparse; and rich, when the reader went away
         if isinstance(stop.__context__, BrokenPipeError):
             return _let_go(0)
@@ -129,6 +134,24 @@ def _settle_terminal() -> None:
     for name in ("COLUMNS", "LINES"):
         if not os.environ.get(name, "none").strip("0"):
             del os.environ[name]
+
+
+def _is_removed() -> bool:
+    """Whether there is no current directory."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def _is_lost(stream: TextIO) -> bool:
+    """Whether what a stream still holds cannot be written."""
+    try:
+        stream.flush()
+    except OSError:
+        return True
+    return False
 
 
 def _let_go(code: int) -> int:

@@ -55,7 +55,7 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     ("error", "code", "said"),
     [
         (ConfigError("eps", 0, "more"), 2, "pate: eps: got 0; accepted: more\n"),
-        (OSError(28, "No space left on device"), 1, "pate: No space left on device\n"),
+        (OSError(28, "No space left on device"), 1, "pate: standard output: No space left on device\n"),
         (OSError(28, "No space left on device", "a/b"), 1, "pate: a/b: No space left on device\n"),
         (OSError("odd"), 1, "pate: odd\n"),
         (KeyboardInterrupt(), 130, "pate: interrupted\n"),
@@ -99,8 +99,24 @@ def test_a_reader_who_went_away_is_no_error(argv):
 def test_output_that_cannot_be_written():
     with open("/dev/full", "w") as full, start("--help", stdout=full, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
-        assert process.stderr.read() == "pate: No space left on device\n"
+        assert process.stderr.read() == "pate: standard output: No space left on device\n"
     assert process.returncode == 1
+
+
+def test_a_directory_that_was_removed(tmp_path):
+    (tmp_path / "gone").mkdir()
+    code = "import os, sys; os.rmdir(os.getcwd()); from pate_cli.cli import main; sys.exit(main())"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPO), *filter(None, sys.path)])}
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", "eps=1"],
+        cwd=tmp_path / "gone",
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "pate: the current directory was removed; accepted: one that exists (cd)\n"
 
 
 def test_start_up_imports_nothing_heavy():

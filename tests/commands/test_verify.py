@@ -146,7 +146,7 @@ TAMPERINGS = {
     "answers in another order": (_other_answers, "queries and labels that are certified: it has others"),
     "result": (_edited("result.json", r'"eps": [0-9.]+', '"eps": 0.1'), "it has another eps"),
     "certificate": (_edited("certificate.json", r'"eps": [0-9.]+', '"eps": 0.1'), "another one is on record"),
-    "card": (_edited("model_card.md", r"\(1, 1e-05\)", "(0.1, 1e-05)"), "its text is another"),
+    "card": (_edited("model_card.md", r"\(1, 1e-05\)", "(0.1, 1e-05)"), "model_card.md was changed"),
     "another student": (
         lambda place: shutil.copy(place / FOLDERS[1] / "student.skops", place / "one"),
         "student.skops was changed",
