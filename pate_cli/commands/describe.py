@@ -256,7 +256,7 @@ def _print_json(table: RecordTable, found: Described, output: Path | None) -> No
     columns.sort(key=lambda column: order[column["name"]])
     target = found.schema.target
     whole_lines = sum("cells, the" in why for _, why in table.refused)
-    content = {
+    content: dict[str, Any] = {
         "target": target,
         "classes": found.found[target].levels if target else None,
         "rows": len(table.frame) + whole_lines,
@@ -275,7 +275,7 @@ def _print_json(table: RecordTable, found: Described, output: Path | None) -> No
         "refused": [{table.word: line, "why": why} for line, why in found.refused],
         "schema": None if output is None else str(output),
     }
-    print_json("data describe", {}, found.remarks, content)
+    print_json("data describe", {"table": content["columns"]}, found.remarks, content)
 
 
 def _format(table: RecordTable, found: Described) -> dict[str, Any]:
