@@ -60,8 +60,11 @@ def _show_lines(lines: Sequence[tuple[str, str, str]]) -> None:
     """Print a label, a value and a remark a line."""
     widths = [max(len(line[index]) for line in lines) for index in (0, 1)]
     for label, value, remark in lines:
-        line = f"{label:{widths[0]}}  {value:{widths[1]}}  {remark}".rstrip()
-        out().print(printable(line, out()), markup=False, soft_wrap=True)
+        start, width = f"{label:{widths[0]}}  {value:{widths[1]}}  ", min(out().width, 80)
+        rest = textwrap.wrap(remark, max(width - len(start), 20), break_long_words=False) or [""]
+        for number, part in enumerate(rest):
+            line = f"{' ' * len(start) if number else start}{part}".rstrip()
+            out().print(printable(line, out()), markup=False, soft_wrap=True)
 
 
 def publish(

@@ -45,7 +45,7 @@ def test_each_claim_is_on_one_page_and_what_is_missing_is_said(few, capsys):
     assert words["example2"] == {"too few runs"}
     assert words["table3"] <= {"too few runs", "not run"}  # by which data is on this machine
     assert found["table3", "mushroom"]["command"] == "pate reproduce table3 --quick"
-    assert "missing: figure3: " in capsys.readouterr().out
+    assert "missing: figure3: " in capsys.readouterr().err
     assert "pate data fetch adult" in page
     assert (OUT / "example2-quick" / "report.html").is_file()
 
