@@ -143,7 +143,7 @@ class Row:
         """Do one repeat; warnings, as of the student's learner, are in the outcome."""
         with warnings.catch_warnings(record=True) as caught:
             outcome = pipeline.run_repeat(self.prepared, repeat, trained)
-        texts = (f"{each.category.__name__}: {each.message}".splitlines()[0].rstrip(":") for each in caught)
+        texts = [f"{each.category.__name__}: {each.message}".splitlines()[0].rstrip(":") for each in caught]
         if "one_class" in outcome.result.diagnostics:
             texts.append("the student gives one class to all public points")
         return replace(outcome, warned=tuple(dict.fromkeys(texts)))
