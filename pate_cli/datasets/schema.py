@@ -167,7 +167,7 @@ def entry_of(column: Column) -> dict[str, Any]:
         if key == "kind" or (value is None and key not in _ALWAYS[column.kind]):
             continue
         if key == "bought":
-            entry |= {"levels": "private"} if value and column.source is None else {}
+            entry |= {"levels": "private"} if value and column.levels is None and column.low is None else {}
             continue
         if key in ("low", "high") and column.kind == "date" and value is not None:
             value = as_date(value)
@@ -285,7 +285,7 @@ def changed(column: Column, given: Mapping[str, Any], key: str) -> Column:
     values = {one.name: getattr(column, one.name) for one in fields(Column)}
     for name, value in given.items():
         name = {"values": "levels", "from": "source"}.get(name, name)
-        if name == "levels" and value == "private":
+        if name == "levels" and value in ("private", ["private"]):  # the latter of --set
             name, value = "bought", True
         if name == "kind":
             value = _OLD.get(value, value)
