@@ -192,25 +192,27 @@ def made(what: str) -> list[str]:
                 errors.setdefault(claim, row["reason"].partition(": ")[2])
         return [f"{claim}: {reason}" for claim, reason in errors.items()]
     if kind == "open":
+        rows: dict[str, list[str]] = {}
+        for row in listed_rows():
+            if code_of(row["verdict"]) == "undecided":
+                needs = re.search(r"takes (?:about )?([\d,.]+ (?:repeats|times))", row["reason"])
+                rows.setdefault(row["recipe"], []).append(needs[1] if needs else "")
         return [
-            f"`{row['recipe']}`, {row['claim']}: {numbers(row)}{needs[1] if needs else 'all cases must hold'}"
-            for row in listed_rows()
-            if code_of(row["verdict"]) == "undecided"
-            for needs in [re.search(r"(it takes [^;]*?)(, if the difference stays)?$", row["reason"])]
+            f"`{recipe}`: {len(needs)} row{'s' * (len(needs) > 1)}"
+            + f"; {', '.join(filter(None, needs))}" * any(needs)
+            for recipe, needs in rows.items()
         ]
     return [
         f"{row['claim']}: **{SHOWN[code_of(row['verdict'])]}**, {row['reason']}"
         for row in listed_rows()
-        if row["recipe"] == name
+        if row["recipe"] == name and shows(row)
     ]
 
 
-def numbers(row: dict[str, str]) -> str:
-    """Difference, interval and margin of a row, to three digits; empty where there is no interval."""
-    if not row["half_width"]:
-        return ""
-    gap, half, margin = (float(row[key]) for key in ("ours_less_claimed", "half_width", "margin"))
-    return f"{gap:+.3g} ± {half:.2g}, margin {margin:.3g}; "
+def shows(row: dict[str, str]) -> bool:
+    """Whether a row is listed below its recipe: what agrees is not, and errors have a list of their own."""
+    agrees = row["verdict"] == "agrees" or row["reason"].startswith(("agrees: ", "reproduces: "))
+    return not agrees and code_of(row["verdict"]) != "error in the paper"
 
 
 def with_made(page: str) -> str:
