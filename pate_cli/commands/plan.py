@@ -99,7 +99,7 @@ def main(argv: list[str]) -> int:
         grid.show(table.columns, cells, right=right, title=table.title, caption=table.caption)
     if row.prepared.plan.asks_votes and not options.quiet:
         first = "scores" if row.prepared.setting.teacher_mapped else "score_boosting"
-        grid.line(f"With such teachers mechanism={first} is nearly always more accurate: docs/choosing.md")
+        grid.line(f"mechanism={first} is nearly always better with such teachers.")
     return 0
 
 
