@@ -108,6 +108,8 @@ def raw_file(path: Path) -> LoadedFile:
 def _read(path: Path) -> tuple[bytes, str]:
     """Content, in UTF-8 where a byte order mark says what it is, and checksum of a file."""
     content, checksum = read_bytes(path)
+    if b"\r" in content and b"\n" not in content:
+        raise DataError(f"{path}: lines end in a carriage return alone; accepted: line feeds")
     encoding = marked(content)
     return content if encoding is None else as_utf8(content, path, encoding), checksum
 

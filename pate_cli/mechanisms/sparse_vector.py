@@ -308,10 +308,12 @@ def cannot_answer(
     advice = f"(teacher.count={teachers}, or a smaller teacher.size)"
     if n_records is not None and teachers > n_records:
         advice = f"(there are {n_records} private records)"
+    distance, half = max_distance(n_teachers), c.margin(0.5)
+    needed = f" and half of the answers need {half:.1f}" * (half > distance)
     return InfeasibleError(
         f"mechanism={mechanism} cannot answer with {n_teachers} teachers at eps={c.eps:g}, {options}, "
-        f"calibration={c.rule}: a unanimous vote has distance {max_distance(n_teachers)}, the threshold is "
-        f"{c.threshold:.1f} and half of the answers need {c.margin(0.5):.1f}; what would do: "
+        f"calibration={c.rule}: a unanimous vote has distance {distance}, the threshold is "
+        f"{c.threshold:.1f}{needed}; what would do: "
         + "; or ".join([f"at least {teachers} teachers {advice}", *ways])
     )
 

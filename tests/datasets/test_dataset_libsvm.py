@@ -192,3 +192,8 @@ def test_a_release_does_not_read_the_number_of_columns_from_private_records(writ
     assert "dataset.n_features: got None; accepted: the number of columns" in capsys.readouterr().err
     assert main(["run", *given, "dataset.n_features=2"]) == 2
     assert "pate ledger init" in capsys.readouterr().err
+
+
+def test_lines_that_end_in_a_carriage_return_alone_are_said(write):
+    with pytest.raises(DataError, match=r"lines end in a carriage return alone; accepted: line feeds"):
+        load("libsvm", path=write(GOOD.replace(b"\n", b"\r")))
