@@ -9,9 +9,10 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from pate_cli.config import Composer, compose, hydra_composition, recipes
+from pate_cli.config import Composer, compose, hydra_composition
 from pate_cli.config.command_line import checked, choices, jobs, last_wins, parse_argv
 from pate_cli.config.hydra_composition import quoted
+from pate_cli.engine import recipes
 from pate_cli.errors import ConfigError, InputError
 
 

@@ -101,9 +101,9 @@ def fewest(holds: Callable[[int], bool], most: float, step: float) -> float:
 
 
 def control(claim: str, gaps: Sequence[Interval], says: Callable[[Interval], str]) -> Verdict:
-    """Judge the gaps between simulated and exact numbers jointly; `says` describes the largest, as tested."""
+    """Judge the gaps between simulated and exact numbers jointly; `says` describes the largest gap."""
     words = [compare(one, AGREES, len(gaps)) for one in gaps]
-    worst = max(gaps, key=lambda one: abs(one.mean)).at(simultaneous(len(gaps)))
+    worst = max(gaps, key=lambda one: abs(one.mean))
     return Verdict(f"control: {claim}, to {AGREES:g}", combined(words), says(worst), margin=AGREES)
 
 

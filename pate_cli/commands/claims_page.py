@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pate_cli.commands.outcome import RecipeOutcome
-from pate_cli.engine.recipes import find_recipe
+from pate_cli.engine.recipes import CountedAs, find_recipe, names
 from pate_cli.engine.sources import sources
 from pate_cli.results.findings import About, Findings
 from pate_cli.results.tables import ABSENT, Column, Table, number
@@ -91,7 +91,8 @@ def page_of(found: Mapping[str, Mapping[str, RecipeOutcome]], *, quick: bool, co
 
 
 def _counted(name: str, verdict: Verdict) -> Counted:
-    counted = find_recipe(name).counted_as(verdict.name)
+    own = name in names()
+    counted = find_recipe(name).counted_as(verdict.name) if own else CountedAs("printed", (), name, each=True)
     judged = verdict.gap is not None or any(verdict.cases)
     return Counted(name, counted.kind, counted.claim_of(verdict.name), counted.claim, verdict.verdict, judged)
 

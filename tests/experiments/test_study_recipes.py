@@ -51,7 +51,7 @@ CONTROLLED = {
 
 
 def check(result, steps):
-    assert len(result.table) > 1
+    assert len(getattr(result.table, "records", result.table)) > 1
     assert result.verdicts
     assert result.notes
     assert steps[-1][0] == steps[-1][1] > 0
@@ -70,7 +70,10 @@ def test_quick(name, quick):
     result, steps = quick(name, **SMALL[name])
     check(result, steps)
     again, _ = quick(name, **SMALL[name])
-    pd.testing.assert_frame_equal(result.table, again.table, check_exact=True)
+    if isinstance(result.table, pd.DataFrame):
+        pd.testing.assert_frame_equal(result.table, again.table, check_exact=True)
+    else:
+        assert (again.table.cells, again.table.to_csv()) == (result.table.cells, result.table.to_csv())
     assert again.verdicts == result.verdicts
     assert any(one.name.startswith("control") for one in result.verdicts) == (name in CONTROLLED)
 
