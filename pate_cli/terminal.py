@@ -12,10 +12,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -200,7 +198,14 @@ def check_file(path: Path, key: str = "--output") -> None:
             parent = _real(path).parent
             if not parent.is_dir():
                 raise InputError(f"{key} {path}: there is no directory {path.parent}; make it first")
-            tempfile.TemporaryFile(dir=parent).close()  # `os.access` is wrong for root and read-only disks
+            _try_to_write(parent)
+
+
+def _try_to_write(directory: Path) -> None:
+    """Make a file and remove it: `os.access` is wrong for root and read-only disks."""
+    import tempfile
+
+    tempfile.TemporaryFile(dir=directory).close()
 
 
 def check_directory(path: Path, key: str = "--output", *, parents: bool = False) -> None:
@@ -217,7 +222,7 @@ def check_directory(path: Path, key: str = "--output", *, parents: bool = False)
             above = above.parent
         if not above.is_dir():
             raise InputError(f"{key} {path}: there is no directory {path.parent}; make it first")
-        tempfile.TemporaryFile(dir=above).close()
+        _try_to_write(above)
 
 
 @contextlib.contextmanager
@@ -286,7 +291,7 @@ def _replace(path: Path, data: bytes, mode: int | None, *, sync: bool, permissio
     if mode is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     real = _real(path)
-    temporary = real.parent / f".{secrets.token_hex(8)}.tmp"
+    temporary = real.parent / f".{os.urandom(8).hex()}.tmp"
     final = permissions if permissions is not None or mode is None else stat.S_IMODE(mode)
     first = 0o666 if final is None else 0o600  # narrowed by the umask; never wider than it will be
     try:

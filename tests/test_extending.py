@@ -55,7 +55,7 @@ def test_a_mechanism_of_an_installed_package_is_run_and_tabulated(installed, tmp
     code, out, err = done.returncode, done.stdout, done.stderr
     assert code == 0, err
     assert "exponential" in out
-    assert "20/20" in out
+    assert "20 labels for 20 questions" in out
     assert "exponential" in pate("table", "outputs", path=installed)[1]
     code, _, err = pate("run", *conf, "mechanism=exponential", "mechanism.share=2", path=installed)
     assert code == 2
@@ -72,7 +72,7 @@ def test_it_is_audited(installed, pate):
 
 def test_a_module_that_is_not_installed_comes_by_its_import_path(pate):
     argv = ["mechanism=exponential", "mechanism.name=pate_exponential", "--config-dir", str(EXAMPLE / "conf")]
-    code, out, err = pate("plan", *argv, *SMALL, path=EXAMPLE)
+    code, out, err = pate("plan", *argv, *SMALL, "--explain", path=EXAMPLE)
     assert code == 0, err
     assert "eps_per_query" in out
     code, _, err = pate("plan", "mechanism=gaussian", "mechanism.name=nowhere.at_all", path=EXAMPLE)
@@ -102,7 +102,7 @@ def test_a_mechanism_is_a_file_and_no_list_is_edited(tmp_path, monkeypatch, pate
     given = ["--config-dir", "conf", "mechanism=fresh", "eps=8"]
     code, out, err = pate("run", *given, *SMALL, path=tmp_path)
     assert code == 0, err
-    assert "20/20" in out
+    assert "20 labels for 20 questions" in out
     assert "fresh" in pate("table", "outputs", path=tmp_path)[1]
     assert pate("audit", *given, "--queries", "4", "--runs", "800", path=tmp_path)[0] == 0
     assert re.search(r"fresh +Gaussian +votes +parts +any +yes", pate("check", "--list", path=tmp_path)[1])
@@ -140,7 +140,7 @@ def test_it_gets_votes_where_a_person_has_several_records(tmp_path, pate):
     argv = [*data, "split.public=20", "mechanism=exponential", "mechanism.name=pate_exponential", "eps=4"]
     code, out, err = pate("run", "--config-dir", str(EXAMPLE / "conf"), *argv, path=EXAMPLE)
     assert code == 0, err
-    assert "20/20" in out
+    assert "20 labels for 20 questions" in out
 
 
 def test_a_data_set_of_an_installed_package_is_run(installed, pate):

@@ -137,6 +137,8 @@ def _run(
 def _end(target: Path, command: Sequence[str], n_jobs: int, *, sweep: bool, show: Callable[..., None]) -> int:
     """Show what was measured, write the page of a sweep, and name what did not finish; the exit code."""
     from pate_cli.results.html import render
+    from pate_cli.results.means import rows_of
+    from pate_cli.results.overview import warnings
     from pate_cli.results.page import PAGE, write_page
     from pate_cli.results.repeats import find_repeats
     from pate_cli.results.report import report, sources_of
@@ -150,6 +152,8 @@ def _end(target: Path, command: Sequence[str], n_jobs: int, *, sweep: bool, show
         done = sweep and bool((repeats["status"] == "ok").any())
         missing = write_page(target, lambda: render(found.page)) if done else ""
         show(found, place=str(place / PAGE) if done and not missing else "")
+        for text in [] if sweep else [text for row in rows_of(repeats) for text in warnings(row)]:
+            terminal.out().print(f"warning: {text}", markup=False, highlight=False)
         if missing:
             grid.remark(missing)
         problems = [*found.failures, *problems]

@@ -259,7 +259,7 @@ def _record(
         "row": row["row"],
         "message": row.reason,
         "checksum": row["checksum"],
-        "remark": "; ".join(_warnings(row)),
+        "remark": "; ".join(warnings(row)),
     }
     record |= {name: row.mean(name) for name in figures}
     return record | {key: text.get(key) for key in extras if key not in record}
@@ -304,7 +304,7 @@ def _remarks(rows: Sequence[MeasuredRow], left_out: int) -> list[str]:
         lines.append(
             f"{what}: one configuration on different data: SHA-256 {', '.join(names)}, in this order"
         )
-    lines += [f"warning: {_name(row)}: {text}" for row in rows for text in _warnings(row)]
+    lines += [f"warning: {_name(row)}: {text}" for row in rows for text in warnings(row)]
     return lines + [
         f"{row.status}: {_name(row)}: {row.reason or 'no message'}" for row in rows if row.status != "ok"
     ]
@@ -315,7 +315,7 @@ def _name(row: MeasuredRow) -> str:
     return f"{row['dataset']}, {row['method']}{eps} ({row['directory']})"
 
 
-def _warnings(row: MeasuredRow) -> list[str]:
+def warnings(row: MeasuredRow) -> list[str]:
     """Warnings: few points wanted, a student no better than the majority class, or one that is the limit."""
     texts = []
     asked, budget = row.mean("queries_wanted"), row["budget"]

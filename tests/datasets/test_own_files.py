@@ -691,7 +691,7 @@ def test_points_that_are_made_of_a_schema(kind, place, capsys):
     assert record["sizes"]["n_public"] == 60
     assert record["eps"] == 8
     assert ("marginals_sigma" in record["plan"]) == (kind == "marginals")
-    assert main(["plan", *argv]) == 0
+    assert main(["plan", *argv, "--explain"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert {"ranges": "made of declared ranges", "marginals": "noise of marginals"}[kind] in shown
     assert main(["run", "-m", *argv, "mechanism=gaussian,svt", "hydra.sweep.dir=sweep"]) == 0

@@ -230,7 +230,7 @@ def test_a_release_with_levels_and_bounds_bought(files, capsys):
     with_points = [*files, "dataset.public=marginals", "generate.points=60"]
     assert main(["run", *files]) == 2
     assert "dataset.public: got None; accepted: marginals" in capsys.readouterr().err
-    assert main(["plan", *with_points]) == 0
+    assert main(["plan", *with_points, "--explain"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "levels and bounds bought 2 columns, for 0.1 of mu squared; eps of the rest 1.8" in shown
     assert main(["ledger", "init", *with_points[:3], with_points[-2], "--eps", "2", "--delta", "0.001"]) == 0

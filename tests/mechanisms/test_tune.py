@@ -157,7 +157,7 @@ def test_candidates_are_chosen_between_and_shown(tmp_path, monkeypatch, capsys):
     assert 0 < found["held-out accuracy tree gaussian"] < 1
     shown = capsys.readouterr()
     assert "tree best: left out: as logistic best" in shown.err
-    assert main(["plan", "tune", *SMALL, "student=logistic,tree", "eps=2"]) == 0
+    assert main(["plan", "tune", *SMALL, "student=logistic,tree", "eps=2", "--explain"]) == 0
     assert "share a labelling" in " ".join(capsys.readouterr().out.split())
 
 

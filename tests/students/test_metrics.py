@@ -104,8 +104,6 @@ def test_the_table_shows_them_and_the_share_of_the_commonest_class(tmp_path, mon
     assert record["accuracy"]["mean"] <= share
     assert "the student is no better than always saying the commonest class" in " ".join(said.split())
     assert "but it ranks" not in said
-    assert any(f"{share:.4f}" in line for line in said.splitlines() if line.startswith("people.csv"))
-    assert "precision" in said
     assert cli.main(["table", "out", "--metrics", "--format", "csv"]) == 0
     (row,) = csv.DictReader(capsys.readouterr().out.splitlines())
     assert set(METRICS) | {"recall.ill", "recall.well", "precision.well", "majority"} <= set(row)
