@@ -192,7 +192,7 @@ def test_a_query_strategy_a_learner_and_a_recipe_of_an_installed_package(install
 def test_a_study_beside_a_recipe_of_ones_own(tmp_path, pate):
     code, out, err = pate("reproduce", str(EXAMPLE / "flips"), "repeats=500", path=EXAMPLE)
     assert code == 0, err
-    assert "4 teachers" in out
+    assert "4 claims" in out
     rows = (tmp_path / "outputs/reproduce/flips/table.csv").read_text().splitlines()
     assert rows[0] == "teachers,wrong,ci95,exact"
     assert [row.split(",")[0] for row in rows[1:]] == ["1", "2", "4", "8"]

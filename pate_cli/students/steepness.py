@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from pate_cli.types import FloatArray
 
@@ -80,6 +79,8 @@ def _logistic(x: FloatArray, y: FloatArray, points: FloatArray) -> FloatArray:
     A step is a weighted ridge regression; from 0 all classes have the same weights. Records x have shape
     (k, s, d), their classes y (k, s, C).
     """
+    from scipy.special import expit
+
     two, turned = y.shape[2] == 2, x.transpose(0, 2, 1)
     y = y[:, :, 1:] if two else y
     fitted = np.zeros_like(y)

@@ -69,7 +69,7 @@ def test_points_of_ranges_are_public_and_free():
     assert run.whole.marginals is None
     assert charged[0].eps == run.plan.guarantee.eps == 4.0
     assert all(one.value.shape == (40,) or one.value.ndim == 2 for one, *_ in door.released)
-    made = out.made
+    made = out.made.table
     assert made["age"].between(0, 100).all()
     assert made["pay"].dropna().between(0, 1e6).all()
     assert 0 < made["pay"].isna().sum() < 10
