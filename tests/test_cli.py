@@ -55,7 +55,7 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     ("error", "code", "said"),
     [
         (ConfigError("eps", 0, "more"), 2, "pate: eps: got 0; accepted: more\n"),
-        (OSError(28, "No space left on device"), 1, "pate: standard output: No space left on device\n"),
+        (OSError(28, "No space left on device"), 1, "pate: No space left on device\n"),
         (OSError(28, "No space left on device", "a/b"), 1, "pate: a/b: No space left on device\n"),
         (OSError("odd"), 1, "pate: odd\n"),
         (KeyboardInterrupt(), 130, "pate: interrupted\n"),

@@ -6,13 +6,13 @@ import contextlib
 import os
 import signal
 import stat
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from pate_cli import terminal
 from pate_cli.errors import Terminated
 
 __all__ = ["exit_with_parent", "interrupts_ignored", "terminable"]
@@ -64,7 +64,8 @@ def terminable() -> Iterator[None]:
 def _leave_terminal() -> None:
     """Send what is printed nowhere, but to a file or a pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for number in terminal.OUTSIDE:
+    terminal = sys.modules.get("pate_cli.terminal")  # not imported by what prints no more than a help
+    for number in terminal.OUTSIDE if terminal else (1, 2):
         if stat.S_ISCHR(os.fstat(number).st_mode):
             os.dup2(nowhere, number)
     os.close(nowhere)
