@@ -78,7 +78,8 @@ def children_of(pid: int, word: str) -> list[Any]:
 
 
 def numbers(run: Path) -> list[dict[str, str]]:
-    """Every cell of a run's `repeats.csv`, but for the seconds."""
+    """Every cell of a run's `repeats.csv`, but for the seconds and what was typed."""
     with open(run / "repeats.csv", newline="") as file:
         done = [row for row in csv.DictReader(file) if row["status"] == "ok"]
-    return [{key: cell for key, cell in row.items() if key != "seconds"} for row in done]
+    typed = ("seconds", "overrides")
+    return [{key: cell for key, cell in row.items() if key not in typed} for row in done]

@@ -73,7 +73,9 @@ def test_sizes_that_were_not_counted_are_missing(outside, monkeypatch, real_data
     assert words(outside / "outputs/reproduce/table3", "n_records") | {"mushroom": ""} == dict.fromkeys(
         found, ""
     )
-    assert "real-sim: real-sim.bz2 (https://" in said
+    page = (outside / "outputs/reproduce/table3/report.html").read_text(encoding="utf-8")
+    assert "real-sim.bz2 (https://" in page
+    assert "2 not run" in said
     assert reproduce.main(["table3", "--quick"]) == 0  # there is no smaller version of it
     found = {"mushroom": "too few runs", "a9a": "not run", "real-sim": "not run"}
     assert words(outside / "outputs/reproduce/table3-quick", "verdict") == found
