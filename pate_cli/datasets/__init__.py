@@ -143,7 +143,7 @@ def load(name: str, **options: Any) -> Dataset:
         if part is not None and part.checksum in private:  # public points would be private records
             accepted = "a file of other records: this one is the private file"
             raise ConfigError(f"dataset.{key}", plain.get(key), accepted)
-    if pair := alike(dataset.classes):
+    if pair := alike([name for name in dataset.classes if isinstance(name, str)]):
         said = (f"the labels {pair}; if they are one class, write them in one way",)
         public = () if dataset.classes_from_private else said
         both = (dataset.remarks + said, dataset.public_remarks + public)
