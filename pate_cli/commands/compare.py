@@ -7,7 +7,7 @@ import argparse
 from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.commands.reporting import show_report
 from pate_cli.commands.table import collect
-from pate_cli.results.sentences import plain
+from pate_cli.results.marks import plain
 from pate_cli.terminal import out
 
 __all__ = ["main"]

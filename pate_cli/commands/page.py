@@ -25,7 +25,6 @@ def main(argv: list[str]) -> int:
     check_file(output)
 
     from pate_cli.results.details import find_view
-    from pate_cli.results.html import render
     from pate_cli.results.listing import find
     from pate_cli.results.report import report, sources_of
 
@@ -36,7 +35,7 @@ def main(argv: list[str]) -> int:
         raise DataError(f"{', '.join(map(str, places))}: no repeat is done, so there is nothing to show")
     command = ["pate", "page", *argv]
     found = report(repeats, command, sources_of(places, repeats), title=options.title or "", views=views)
-    write_output(output, render(found.page))
+    write_output(output, found.html())
     err().print(f"written to {output}", style="dim", markup=False, soft_wrap=True)
     return 0
 

@@ -9,9 +9,9 @@ from itertools import takewhile
 from typing import Any
 
 from pate_cli.engine.rows import Row
+from pate_cli.results.marks import listed
 from pate_cli.results.next_steps import NextStep
 from pate_cli.results.page import Report
-from pate_cli.results.sentences import listed
 from pate_cli.results.settings import differing
 from pate_cli.results.tables import ABSENT, Column, Table, number
 

@@ -9,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from pate_cli.commands.printing import print_json
+from pate_cli.results.marks import plain
 from pate_cli.results.next_steps import wrapped
 from pate_cli.results.page import PAGE, Report, write
-from pate_cli.results.sentences import plain
 from pate_cli.results.tables import printable
 from pate_cli.terminal import err, out
 

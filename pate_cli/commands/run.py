@@ -136,7 +136,6 @@ def _run(
 
 def _end(target: Path, command: Sequence[str], n_jobs: int, *, sweep: bool, show: Callable[..., None]) -> int:
     """Show what was measured, write the page of a sweep, and name what did not finish; the exit code."""
-    from pate_cli.results.html import render
     from pate_cli.results.means import rows_of
     from pate_cli.results.overview import warnings
     from pate_cli.results.page import PAGE, write_page
@@ -150,7 +149,7 @@ def _end(target: Path, command: Sequence[str], n_jobs: int, *, sweep: bool, show
         found = report(repeats, command, sources_of([place], repeats))
         found = replace(found, files={"table": found.files.get("rows", found.table)})
         done = sweep and bool((repeats["status"] == "ok").any())
-        missing = write_page(target, lambda: render(found.page)) if done else ""
+        missing = write_page(target, found.html) if done else ""
         show(found, place=str(place / PAGE) if done and not missing else "")
         for text in [] if sweep else [text for row in rows_of(repeats) for text in warnings(row)]:
             terminal.out().print(f"warning: {text}", markup=False, highlight=False)

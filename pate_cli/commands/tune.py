@@ -10,10 +10,10 @@ from pate_cli.commands.printing import split_output_options
 from pate_cli.commands.reporting import show_report
 from pate_cli.commands.tune_arguments import arguments
 from pate_cli.results.boards import ACCURACY
+from pate_cli.results.marks import name
 from pate_cli.results.page import Report
 from pate_cli.results.record import RunRecord
 from pate_cli.results.record_files import RECORD_NAME, read_record
-from pate_cli.results.sentences import name
 from pate_cli.results.tables import Column, Table
 
 __all__ = ["main"]

@@ -15,8 +15,8 @@ from pate_cli.results import sentences
 from pate_cli.results.answers import BROKE, CANNOT, NO_USE, Answer
 from pate_cli.results.boards import BASELINES, LIMIT, MAJORITY, METRICS, Board
 from pate_cli.results.html import Section
+from pate_cli.results.marks import listed, name
 from pate_cli.results.means import MeasuredRow
-from pate_cli.results.sentences import name
 from pate_cli.results.settings import NAMES
 from pate_cli.results.tables import ABSENT, Column, Table, from_frame, number
 
@@ -281,4 +281,4 @@ def _block(made: Any, text: str) -> tuple[str, Any]:
 def board_names(boards: Sequence[Board]) -> str:
     """Names of data sets, in a few words."""
     names = [board.name for board in boards]
-    return sentences.listed(names) if len(names) <= 4 else f"{len(names)} data sets"
+    return listed(names) if len(names) <= 4 else f"{len(names)} data sets"

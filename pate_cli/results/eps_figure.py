@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pate_cli.results import sentences
 from pate_cli.results.answers import Answer, most_common
-from pate_cli.results.sentences import name, quoted
+from pate_cli.results.marks import listed, name, quoted
 from pate_cli.results.svg import Level, Line, colours, frame, lines
 
 __all__ = ["eps_figure", "splits_of"]
@@ -76,7 +75,7 @@ def _caption(found: Answer, drawn: Sequence[Line], levels: Sequence[Level], with
         if (least := min(value for _, value, _ in line.points)) < low:
             text.append(f"{name(line.name)} goes below the frame, to {least:.1f}{found.metric.percent}.")
     if without:
-        text.append(f"Without a number: {sentences.listed(map(name, without))}.")
+        text.append(f"Without a number: {listed(map(name, without))}.")
     if len(found.verdicts) > len(drawn) + len(without):
         text.append(f"Shown are the {len(drawn)} best.")
     text.append("Under eps: how often the best attack on one record can be right; 50% is guessing.")

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pate_cli.results.tables import Table
-from pate_cli.results.verdicts import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from pate_cli.results.verdicts import Verdict
 
 __all__ = ["About", "Findings", "Progress", "StudyResult"]
 

@@ -11,10 +11,10 @@ from pate_cli.results.answers import Answer
 from pate_cli.results.boards import LIMIT, NOT_PRIVATE, TRUE_LABELS, Board, Standing, standings
 from pate_cli.results.html import Fact, Page, Section
 from pate_cli.results.interval import T_NOTE, Interval
+from pate_cli.results.marks import listed, name, plain
 from pate_cli.results.means import flat
 from pate_cli.results.page import Report
 from pate_cli.results.ranking import fewest_tables, friedman
-from pate_cli.results.sentences import listed, name, plain
 from pate_cli.results.svg import Line, colours, lines
 from pate_cli.results.tables import ABSENT, Column, Table, number
 

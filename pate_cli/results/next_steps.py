@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from pate_cli.results.answers import Answer
-from pate_cli.results.means import MeasuredRow
+if TYPE_CHECKING:
+    from pate_cli.results.answers import Answer
+    from pate_cli.results.means import MeasuredRow
 
 __all__ = ["NextStep", "compare_methods", "more_repeats", "overrides", "publish", "typed_value", "wrapped"]
 

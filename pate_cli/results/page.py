@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pate_cli.errors import InputError, one_line
-from pate_cli.results.html import Page, render
 from pate_cli.results.next_steps import NextStep
 from pate_cli.results.record_files import RECORD_NAME
 from pate_cli.results.tables import Table
-from pate_cli.results.verdicts import Verdict
 from pate_cli.terminal import check_directory, write_file
+
+if TYPE_CHECKING:
+    from pate_cli.results.html import Page
+    from pate_cli.results.verdicts import Verdict
 
 __all__ = [
     "PAGE",
@@ -36,7 +39,7 @@ class Report:
 
     answer: str  # with the marks of `sentences`
     table: Table
-    page: Page = field(default_factory=lambda: Page(title="", kicker="", answer=""))
+    page: Page | None = None
     lines: Sequence[tuple[str, str, str]] = ()  # label, value, remark: in place of a table of one row
     notes: Sequence[str] = ()  # below the table, at most two
     explain: Sequence[str] = ()  # meanings of columns and words
@@ -45,6 +48,12 @@ class Report:
     images: Mapping[str, bytes] = field(default_factory=dict)  # by file
     verdicts: Sequence[Verdict] = ()
     failures: Sequence[str] = ()
+
+    def html(self) -> str:
+        """Render the page."""
+        from pate_cli.results.html import Page, render
+
+        return render(self.page or Page(title="", kicker="", answer=self.answer))
 
 
 def checked_directory(given: Path | None, default: Path) -> Path:
@@ -80,7 +89,7 @@ def write(directory: Path, report: Report) -> str:
             path.unlink()
     for name, data in content.items():
         write_file(directory / name, data)
-    return write_page(directory, lambda: render(report.page))
+    return write_page(directory, report.html)
 
 
 def write_page(directory: Path, make: Callable[[], str]) -> str:

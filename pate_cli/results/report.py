@@ -31,13 +31,13 @@ from pate_cli.results.details import details, own_views
 from pate_cli.results.eps_figure import eps_figure, splits_of
 from pate_cli.results.html import Fact, Page, Section
 from pate_cli.results.many_tables import tables_report
+from pate_cli.results.marks import name, plain, quoted
 from pate_cli.results.means import MeasuredRow, flat, rows_of
 from pate_cli.results.next_steps import compare_methods, more_repeats, publish, typed_value
 from pate_cli.results.overview import overview
 from pate_cli.results.page import Report
 from pate_cli.results.paired import paired
 from pate_cli.results.record_files import find_records
-from pate_cli.results.sentences import name, plain, quoted
 from pate_cli.results.tables import ABSENT, Column, Table, number
 
 __all__ = ["report", "sources_of"]

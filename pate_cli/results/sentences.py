@@ -1,13 +1,8 @@
-"""The answer in words: the same on a page, a terminal and in JSON.
-
-Words in backticks are names, as typed; `**` stands around strong ones. A terminal shows them without
-(`plain`).
-"""
+"""The answer in words: the same on a page, a terminal and in JSON."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 from pate_cli.results.answers import (
     ALIKE,
@@ -21,33 +16,13 @@ from pate_cli.results.answers import (
 )
 from pate_cli.results.boards import LIMIT
 from pate_cli.results.interval import Interval
+from pate_cli.results.marks import listed, name, quoted
 
 __all__ = ["GLOSSARY", "INSIDE", "best_attack", "caution", "constant_clause", "cost", "headline", "lede"]
-__all__ += ["listed", "name", "plain", "quoted", "verdict_rule"]
+__all__ += ["verdict_rule"]
 
 INSIDE = "**Keep these numbers inside:** they come from private records, without protection."
 _FEW = 4  # methods that are listed by name
-
-
-def name(text: object) -> str:
-    """A name, as of a method or a column, marked as one; signs of ours in it are dropped."""
-    return f"`{str(text).replace('`', '').replace('*', '')}`"
-
-
-def quoted(text: object) -> str:
-    """A value of the data, between quotation marks."""
-    return f"“{str(text).replace('`', '').replace('*', '')}”"
-
-
-def plain(text: str) -> str:
-    """A sentence without its marks."""
-    return text.replace("`", "").replace("**", "")
-
-
-def listed(texts: Iterable[str], last: str = "and") -> str:
-    """Texts as a list in a sentence."""
-    *most, end = [*texts] or [""]
-    return f"{', '.join(most)} {last} {end}" if most else end
 
 
 def headline(answer: Answer, data: str = "") -> str:

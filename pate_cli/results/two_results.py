@@ -8,11 +8,11 @@ import pandas as pd
 
 from pate_cli.results.answers import repeats_that_tell
 from pate_cli.results.boards import ACCURACY, METRICS
+from pate_cli.results.marks import listed, name
 from pate_cli.results.means import MeasuredRow, other_splits, paired_difference, rows_of
 from pate_cli.results.next_steps import NextStep, overrides
 from pate_cli.results.page import Report
 from pate_cli.results.paired import compare
-from pate_cli.results.sentences import listed, name
 from pate_cli.results.tables import ABSENT, Column, Table, number
 
 __all__ = ["compare_two"]
