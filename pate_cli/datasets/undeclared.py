@@ -85,7 +85,7 @@ def undeclared(
     columns = {
         name: replace(column, low=None, high=None, source=None)
         if public is None
-        else replace(column, source=None)
+        else replace(column, source=public.path.name)
         for name, column in chosen.items()
     }
     classes = found.schema.classes if public is not None and len(found.schema.classes or ()) > 1 else None

@@ -88,9 +88,12 @@ def test_no_byte_of_the_private_file_is_written_and_the_second_release_is_refuse
     assert "one patient\\_id, all of its records; replaced by any others" in card
     assert f"{PERSONS} private units (one patient\\_id, all of its records); 0 of 0 queries" in card
     held = json.loads(files["out/certificate.json"])["data"]["schema"]
-    assert held["ward"] == {"kind": "category", "levels": ["A", "B"], "from": "declared"}
-    assert f"- `lab`: numbers from {held['lab']['low']:g} to {held['lab']['high']:g}, clipped.\n" in card
-    assert "- `ward`: categories: `A`, `B`.\n" in card
+    assert held["ward"] == {"kind": "category", "levels": ["A", "B"], "from": "pub.csv"}
+    assert (
+        f"- `lab`: numbers from {held['lab']['low']:g} to {held['lab']['high']:g}, clipped (pub.csv).\n"
+        in card
+    )
+    assert "- `ward`: categories: `A`, `B` (pub.csv).\n" in card
     assert main(["verify", "out"]) == 0
     capsys.readouterr()
     assert main(["ledger", "show"]) == 0
