@@ -27,7 +27,9 @@ gc.set_threshold(20_000, 20, 100)
 
 
 # of data and of the system; any other reason names a tool, which .ci/run installs
-_NO_TOOL = re.compile(r"real data not found|is not in /|root may write anywhere|no /dev/full here")
+_NO_TOOL = re.compile(
+    "real data not found|is not in /|root may write anywhere|no /dev/full here|SCIPY_ARRAY_API is not set"
+)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -427,7 +427,8 @@ BUGS = [
      "pipeline:release", "counts = [group.votes_and_failures(points)[0].counts for group in groups]",
      "voted = [group.votes_and_failures(points) for group in groups]\n"
      "                counts = [votes.counts for votes, _ in voted]\n"
-     "                [print(failed) for _, failed in voted if failed.failed]"),
+     "                said = __import__('pate_cli.terminal').terminal.err().print\n"
+     "                [said(failed) for _, failed in voted if failed.failed]"),
     ("teachers that share one estimator", moved, Form("gaussian", sparse=True),
      "teachers.training:_copy", "clone(learner)", "learner"),
     # datasets
