@@ -11,6 +11,7 @@ import pytest
 from pate_cli.results import sentences
 from pate_cli.results.answers import ALIKE, CANNOT, NO_USE, UNKNOWN, USE, WORSE, answer, measure_of
 from pate_cli.results.boards import ALL_PRIVATE, LIMIT, MAJORITY, boards_of
+from pate_cli.results.marks import plain
 from pate_cli.results.means import rows_of
 from pate_cli.results.next_steps import publish, wrapped
 from pate_cli.results.report import main_table, report
@@ -177,5 +178,5 @@ def test_terminal_and_page_say_the_same():
     rows = {("best", 1): around(0.8), ("<b>x`y", 1): around(0.7)}
     told = report(frame(rows), ["pate", "page"], {})
     assert told.page.answer.rstrip(".") in told.answer
-    assert sentences.plain("`a` **b**") == "a b"
+    assert plain("`a` **b**") == "a b"
     assert "`<b>xy`" in told.page.answer
