@@ -175,10 +175,12 @@ def _record(record: dict[str, Any], *, keys_only: bool) -> Any:
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Say what differs between two of `numbers`, a line each; a new file is no difference."""
+    """Say what differs between two of `numbers`, a line each; a new file or column is no difference."""
     found = []
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
+        if old and new and name.endswith(".csv"):
+            new = _columns_of(old, new)
         if old == new or (old is None and name != "message"):
             continue
         if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
@@ -186,6 +188,15 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
         else:
             found.append(f"{name}: {old} -> {new}")
     return found
+
+
+def _columns_of(old: list[str], new: list[str]) -> list[str]:
+    """Lines of a file without the columns that it did not have before."""
+    (header, *_), rows = csv.reader(old), list(csv.reader(new))
+    kept = [i for i, column in enumerate(rows[0]) if column in header]
+    lines = io.StringIO()
+    csv.writer(lines, lineterminator="\n").writerows([row[i] for i in kept] for row in rows)
+    return lines.getvalue().splitlines()
 
 
 if __name__ == "__main__":
