@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PateClassifier", "Privacy", "__version__", "results", "run"]
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import types
@@ -13,7 +14,10 @@ import pytest
 
 from benchmarks import imports
 from pate_cli import __version__, cli
+from pate_cli.config import renamed
+from pate_cli.config.command_line import checked
 from pate_cli.errors import ConfigError
+from pate_cli.results.provenance import versions
 
 REPO = Path(__file__).resolve().parent.parent
 CHECKED = ("--help", "table", "predict", "data", "verify", "plan")
@@ -34,6 +38,49 @@ def test_version_and_an_unknown_command(capsys):
     assert capsys.readouterr().out == f"pate {__version__}\n"
     assert cli.main(["fly"]) == 2
     assert capsys.readouterr().err == f"pate: fly: no such command; there are: {', '.join(cli.COMMANDS)}\n"
+
+
+def test_one_version_stands_everywhere():
+    cited = re.search(r"^version: (\S+)$", (REPO / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    changes = (REPO / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## (\d\S*)", changes, re.MULTILINE)
+    assert cited[1] == newest[1] == versions()["pate"] == __version__
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["mechanism=confident_gnmax"], ["mechanism=gnmax", "mechanism.confidence=0.75"]),
+        (
+            ["mechanism.confidence=0.6", "mechanism=confident_gnmax"],
+            ["mechanism.confidence=0.6", "mechanism=gnmax"],
+        ),
+        (["mechanism=public_kernel"], ["mechanism=best"]),
+        (
+            ["mechanism=gaussian", "mechanism.name=public_kernel"],
+            ["mechanism=gaussian", "mechanism.name=best"],
+        ),
+    ],
+)
+def test_names_of_the_version_before_are_read_with_a_line(old, new, capsys):
+    renamed._say.cache_clear()
+    assert checked(old) == checked(old) == new
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "is now mechanism" in said
+
+
+def test_the_leaderboard_is_a_frontier_of_many_tables(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    renamed._say.cache_clear()
+    of = "dataset=synthetic,split.public=60,dataset.n_records="
+    tables = ["--table", f"a={of}900", "--table", f"b={of}800"]
+    small = ["--methods", "output_perturbation", "--no-limit", "--repeats", "1", "--eps", "1"]
+    assert cli.main(["leaderboard", *tables, *small]) == 0
+    said = capsys.readouterr()
+    assert "output_perturbation" in said.out
+    assert said.err.startswith("pate leaderboard is now pate frontier --tables A,B,...; ")
+    assert renamed.leaderboard([]) == ["--tables", "mushroom,a9a,adult,digits,synthetic"]
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pate_cli.config.hydra_composition import CONFIG, options, own_configs, quoted
+from pate_cli.config.renamed import current
 from pate_cli.errors import ConfigError, InputError, shortened
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class CommandLine:
 
 def parse_argv(argv: Sequence[str]) -> CommandLine:
     """Read the arguments of `pate run` as Hydra will, in any order; InputError for an unknown option."""
+    argv = current(argv)
     bare = frozenset(_key(arg) for arg in argv if arg[:1] not in ("+", "~"))
     argv = ["++" + arg if _FREE.match(arg) else arg for arg in argv]
     parser = _parser()

@@ -14,6 +14,8 @@ from functools import cache
 from os import PathLike
 from typing import Any
 
+from pate_cli import __version__
+
 __all__ = ["collect_provenance", "config_hash", "plain", "versions"]
 
 _NO_NUMBERS = ("hydra", "compute", "cache", "purpose", "name", "tags", "tracking")  # the last of old records
@@ -53,7 +55,7 @@ def versions() -> dict[str, str | None]:
         "sklearn": _version("scikit-learn"),
         "libsvm": _version("libsvm-official"),
         "hydra": _version("hydra-core"),
-        "pate": _version("pate-cli"),
+        "pate": __version__,
     }
 
 

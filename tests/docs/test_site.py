@@ -90,6 +90,31 @@ def test_every_command_is_on_a_page_that_was_written_by_hand():
     assert [command for command in COMMANDS if not re.search(rf"pate {command}\b", text)] == []
 
 
+COMMIT = re.compile(
+    r"(?<![\w.-])(?=[0-9a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}(?![\w-])|\bcommits? `?[0-9a-f]{7,40}\b"
+)
+
+
+def test_no_page_names_a_commit():
+    """A reader of a release has no history to look one up in; a number is none."""
+    for text in ("since 658dbc5", "(`6445a8f`)", "at commit 1234567", "x" * 9 + " 87a5eeb."):
+        assert COMMIT.search(text), text
+    for text in (
+        "4.61301e-05",
+        "0.123456e10",
+        "1234567 records",
+        "1,000,000",
+        "defaced",
+        "2e10",
+        "1.23456789e-7",
+    ):
+        assert not COMMIT.search(text), text
+    texts = [*pages(), *REFERENCE, *REPO.glob("*.md"), *REPO.glob("*.cff"), *REPO.glob("benchmarks/*.md")]
+    texts += [*REPO.glob("experiments/**/*.yaml"), *REPO.glob("conf/**/*.yaml")]
+    found = [(path.name, match[0]) for path in texts for match in COMMIT.finditer(path.read_text("utf-8"))]
+    assert found == []
+
+
 def test_the_docs_are_at_most_15_000_words():
     words = {page: len(page.read_text(encoding="utf-8").split()) for page in [*pages(), *REFERENCE]}
     assert sum(words.values()) <= 15_000
