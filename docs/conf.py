@@ -14,7 +14,7 @@ import generated  # docs/site/generated.py
 project = "pate"
 copyright = "the authors of pate"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_design", "sphinx_copybutton"]
-exclude_patterns = ["example", "site"]
+exclude_patterns = ["examples", "site"]
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3  # links such as privacy.md#neighbours

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 __all__ = ["BudgetSpent", "ConfigError", "DataError", "InfeasibleError", "InputError", "Terminated"]
-__all__ += ["did_you_mean", "one_line", "shortened"]
+__all__ += ["did_you_mean", "one_line", "shortened", "typed_own"]
 
 
 class BudgetSpent(RuntimeError):
@@ -35,14 +35,16 @@ class InputError(Exception):
 class ConfigError(InputError):
     """A configuration key (dotted, as typed) holds a value that is not accepted.
 
-    `accepted` is in words, or lists all that there are; then the nearest is named.
+    `accepted` is in words, or lists all that there are; then the nearest is named, or `own` says how one of
+    the user's own is typed.
     """
 
-    def __init__(self, key: str, got: object, accepted: str | list[str]) -> None:
+    def __init__(self, key: str, got: object, accepted: str | list[str], own: str = "") -> None:
         self.key, hint = key, ""
         if isinstance(accepted, list):
             hint, accepted = did_you_mean(str(got), accepted), ", ".join(accepted) or "none"
-        super().__init__(f"{key}: got {shortened(repr(got))}{hint}; accepted: {accepted}")
+        own = f"; your own: {own}" if own and not hint else ""
+        super().__init__(f"{key}: got {shortened(repr(got))}{hint}; accepted: {accepted}{own}")
 
     def __reduce__(self) -> Any:  # from a worker process: `args` are not what `__init__` takes
         return _config_error, (type(self), self.key, str(self))
@@ -74,6 +76,19 @@ def did_you_mean(word: str, there: Collection[str], before: str = "") -> str:
 
     near = [] if word in there else get_close_matches(word, there, n=1)
     return f"; did you mean {before}{near[0]}" if near else ""
+
+
+def typed_own(group: str, name: str, config_dir: str | None = None) -> str:
+    """What to type for a part of one's own that has a name; empty where it cannot be one."""
+    name = name.rpartition(".")[2]
+    if not name.replace("-", "_").isidentifier():
+        return ""
+    if group in ("teacher", "student", "features"):
+        key = "name" if group == "features" else "estimator"
+        return f"PYTHONPATH=. pate run {group}.{key}=MODULE.CLASS (docs/extending.md)"
+    conf = (config_dir or "conf").rstrip("/")
+    typed = f"PYTHONPATH=. pate run --config-dir {conf} {group}={name}"
+    return f"{typed}, with name: MODULE and its keys in {conf}/{group}/{name}.yaml (docs/extending.md)"
 
 
 def shortened(text: str, most: int = 200) -> str:

@@ -1,4 +1,4 @@
-"""Mistakes that the author of a mechanism makes, in copies of docs/example: each fails the check named."""
+"""Mistakes that a mechanism's author makes, in copies of docs/examples/own: each fails the check named."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from pate_cli.testing import CheckFailed, check_mechanism
 
-EXAMPLE = Path(__file__).parents[1] / "docs" / "example"
+EXAMPLE = Path(__file__).parents[1] / "docs" / "examples" / "own"
 SOURCE = (EXAMPLE / "pate_exponential" / "__init__.py").read_text()
 SOURCE = SOURCE.replace("import ExponentialChoice", "import ExponentialChoice, LaplaceNoise")
 

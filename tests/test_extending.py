@@ -14,12 +14,13 @@ import pytest
 
 from pate_cli import mechanisms
 from pate_cli.cli import main
+from pate_cli.results import read_repeats
 from pate_cli.students import fit_student
 from pate_cli.testing import check_mechanism
 from pate_cli.types import Answers, PublicPoints
 
 REPO = Path(__file__).resolve().parent.parent
-EXAMPLE = REPO / "docs" / "example"
+EXAMPLE = REPO / "docs" / "examples" / "own"
 SMALL = ["dataset.n_records=1500", "split.private=1200", "split.public=20", "teacher.size=20"]
 
 
@@ -159,7 +160,7 @@ def test_a_data_set_that_is_not_installed_comes_by_its_import_path(pate):
     assert code == 0, err
     code, _, err = pate("plan", "dataset=digits", "dataset.name=nowhere.at_all", path=EXAMPLE)
     assert code == 2
-    assert "dataset: got 'nowhere.at_all'; accepted: one of synthetic" in err
+    assert "dataset.name: got 'nowhere.at_all'; accepted: synthetic, mushroom" in err
 
 
 def test_a_query_strategy_a_learner_and_a_recipe_of_an_installed_package(installed, tmp_path, pate):
@@ -187,6 +188,68 @@ def test_a_query_strategy_a_learner_and_a_recipe_of_an_installed_package(install
     assert (code, err) == (2, "pate: --config-dir: got 'nowhere'; accepted: an existing directory\n")
     code, _, err = pate("reproduce", "figure1", "--config-dir", str(EXAMPLE), path=installed)
     assert (code, err) == (2, "pate: --config-dir: figure1 composes no runs\n")
+
+
+def test_a_sweep_and_a_view_of_an_installed_package(installed, tmp_path, pate):
+    small = ["dataset.n_records=600", "split.public=30", "split.budget=10,20", "hydra.sweep.dir=asked"]
+    conf = ["--config-dir", str(EXAMPLE / "conf")]
+    code, _, err = pate("run", "-m", *conf, "+experiment=asked", *small, path=installed)
+    assert code == 0, err
+    rows = read_repeats([tmp_path / "asked"])
+    assert sorted(zip(rows["split.budget"], rows["eps"], strict=True)) == [
+        ("10", 4),
+        ("10", 8),
+        ("20", 4),
+        ("20", 8),
+    ]
+    assert set(rows["dataset"]) == {"moons"}
+    assert pate("page", "asked", "--view", "extremes", "--output", "p.html", path=installed)[0] == 0
+    assert "<h2>Extremes of the accuracy over splits</h2>" in (tmp_path / "p.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("dataset=mydata", "PYTHONPATH=. pate run --config-dir conf dataset=mydata, with name: MODULE"),
+        ("dataset.name=my.data", "conf/dataset/data.yaml"),
+        ("mechanism=mymech", "PYTHONPATH=. pate run --config-dir conf mechanism=mymech, with name: MODULE"),
+        (
+            "mechanism.name=mymech",
+            "PYTHONPATH=. pate run --config-dir conf mechanism=mymech, with name: MODULE",
+        ),
+        ("teacher=mine", "PYTHONPATH=. pate run teacher.estimator=MODULE.CLASS"),
+        ("student=mine", "PYTHONPATH=. pate run student.estimator=MODULE.CLASS"),
+        ("features=mine", "PYTHONPATH=. pate run features.name=MODULE.CLASS"),
+        ("dataset=mine.csv", "pate data describe mine.csv --target COLUMN"),
+        ("mechanism=svtt", ""),  # a slip
+    ],
+)
+def test_what_is_not_found_says_how_ones_own_is_typed(typed, told, tmp_path, pate):
+    (tmp_path / "mine.csv").write_text("a,b\n")
+    code, out, err = pate("run", typed, path=tmp_path)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert ("; your own: " in err) == bool(told)
+    assert told in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.csv"]
+
+
+def test_what_is_told_works_as_typed(tmp_path):
+    """An own mechanism and data set in the current directory, by the line that the refusal prints."""
+    for room, name in (("mechanism", "exponential"), ("dataset", "moons")):
+        (tmp_path / "conf" / room).mkdir(parents=True)
+        text = (EXAMPLE / "conf" / room / f"{name}.yaml").read_text()
+        module = "mymech" if room == "mechanism" else "mydata"
+        (tmp_path / "conf" / room / f"{module}.yaml").write_text(
+            text.replace(f"name: {name}", f"name: {module}")
+        )
+        source = "__init__" if room == "mechanism" else "moons"
+        (tmp_path / f"{module}.py").write_text((EXAMPLE / "pate_exponential" / f"{source}.py").read_text())
+    pate = Path(sys.executable).with_name("pate")
+    typed = [pate, "plan", "--config-dir", "conf", "mechanism=mymech", "dataset=mydata", "eps=8"]
+    environment = {**os.environ, "PYTHONPATH": "."}
+    done = subprocess.run(typed, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "mymech" in done.stdout
 
 
 def test_a_study_beside_a_recipe_of_ones_own(tmp_path, pate):

@@ -18,7 +18,7 @@ from pate_cli.queries.thresholds import Disagreement
 from pate_cli.testing import CheckFailed, check_loader, check_strategy
 from pate_cli.types import Dataset, Part
 
-EXAMPLE = Path(__file__).parents[1] / "docs" / "example"
+EXAMPLE = Path(__file__).parents[1] / "docs" / "examples" / "own"
 
 
 @pytest.fixture

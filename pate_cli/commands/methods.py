@@ -57,6 +57,8 @@ def methods(names: str, typed: Sequence[str], config_dir: str | None = None) -> 
     for name in split_names(names):
         if name not in presets:
             accepted = f"{', '.join(presets)}; or --method {name}=OVERRIDE,... for one of your own"
+            if config_dir is None:
+                accepted += f", or --config-dir DIR with DIR/mechanism/{name}.yaml"
             raise ConfigError("--methods", name, accepted)
         chosen.append(Named(name, presets[name]))
     example = "trees=mechanism=gaussian,student=tree"

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.errors import ConfigError, DataError, InputError, did_you_mean, shortened
+from pate_cli.errors import ConfigError, DataError, InputError, did_you_mean, shortened, typed_own
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -216,9 +216,13 @@ class Composer:
                 return InputError(f"{override}: a preset is added; accepted: +{override}")
             if (group := key.lstrip("+")) in _groups():
                 names = options(group, self.config_dir)
-                if key != group or option not in names:
-                    how = f"{group}=OPTION, of {', '.join(names)}"
-                    return ConfigError(key, option, names if key == group else how)
+                if key != group:
+                    return ConfigError(key, option, f"{group}=OPTION, of {', '.join(names)}")
+                if option not in names:
+                    own = typed_own(group, option, self.config_dir)
+                    if group == "dataset" and Path(option).is_file():
+                        own = f"pate data describe {option} --target COLUMN"
+                    return ConfigError(key, option, names, own)
         if isinstance(error, MissingConfigException):
             group, _, option = str(error.missing_cfg_file).rpartition("/")
             if group == "hydra/launcher" and option in _LAUNCHERS:

@@ -20,7 +20,7 @@ from pate_cli.checks import read_options
 from pate_cli.datasets.labels import MANY
 from pate_cli.datasets.names import alike
 from pate_cli.datasets.splitting import SplitSizes, cached_split, sizes, sizes_of, split
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, typed_own
 
 if TYPE_CHECKING:
     from pate_cli.types import Dataset
@@ -87,7 +87,7 @@ def find(name: str) -> Any:
         return point.load()
     module = _imported(name)
     if module is None:
-        raise ConfigError("dataset", name, f"one of {', '.join(names())}")
+        raise ConfigError("dataset.name", name, names(), typed_own("dataset", name))
     if not (hasattr(module, "Options") and hasattr(module, "load")):
         raise ConfigError("dataset.name", name, "a module with Options and load; see docs/extending.md")
     return module

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from pate_cli.checks import read_options
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, typed_own
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
 from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.types import Setting
@@ -39,7 +39,7 @@ def find(name: str) -> Any:
     points = importlib.metadata.entry_points(group=GROUP, name=name)
     module = next((point.load() for point in points), None) or _imported(name)
     if module is None:
-        raise ConfigError("mechanism.name", name, ", ".join(names()))
+        raise ConfigError("mechanism.name", name, names(), typed_own("mechanism", name))
     options = getattr(module, "Options", object)
     if not issubclass(options, MechanismOptions) or not hasattr(module, "calibrate"):
         accepted = "a module with Options, of MechanismOptions, and calibrate (docs/extending.md)"

@@ -13,7 +13,7 @@ from pate_cli.cli import main
 from pate_cli.mechanisms import gaussian
 from pate_cli.testing import NamedCheck, check_mechanism
 
-EXAMPLE = Path(__file__).parents[2] / "docs" / "example"
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "own"
 DOOR = ["--only", "replayed", "--only", "moved", "--only", "paid", "--only", "drawn"]
 
 
@@ -54,7 +54,7 @@ def test_a_table_says_what_each_check_tried_and_saw(checked):
 def test_the_list_of_promises_is_on_its_page(checked):
     code, out, _ = checked("--list")
     assert code == 0
-    page = (EXAMPLE.parent / "mechanisms.md").read_text()
+    page = (EXAMPLE.parents[1] / "mechanisms.md").read_text()
     assert "\n".join(line.rstrip() for line in out.splitlines()) in page
 
 

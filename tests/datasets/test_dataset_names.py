@@ -18,7 +18,7 @@ CONF = Path(__file__).resolve().parents[2] / "conf" / "dataset"
 
 def test_unknown_name_and_option_list_what_exists():
     with pytest.raises(
-        ConfigError, match=r"^dataset: got 'mushrom'; accepted: one of synthetic, mushroom, a9a"
+        ConfigError, match=r"^dataset\.name: got 'mushrom'; did you mean mushroom; accepted: synthetic, "
     ):
         load("mushrom")
     with pytest.raises(InputError, match=r"^dataset\.gapp: no such key; there are: .*dataset\.gap"):

@@ -195,7 +195,7 @@ def test_an_outcome_is_read_back_or_not_at_all(tmp_path):
 
 
 def test_an_edited_study_has_another_key(tmp_path):
-    shutil.copytree(REPO / "docs" / "example" / "flips", tmp_path / "flips")
+    shutil.copytree(REPO / "docs" / "examples" / "own" / "flips", tmp_path / "flips")
 
     def key():
         return key_of(recipes.find_recipe(str(tmp_path / "flips")), [], quick=True)
