@@ -1,4 +1,4 @@
-"""The wheel: what it carries, what it asks for, and that it runs from an empty folder."""
+"""Wheel and source distribution: what they carry and ask for, and that they run from an empty folder."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import venv
 import zipfile
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from pate_cli import __version__
 from pate_cli.config import hydra_composition
 
 REPO = Path(__file__).resolve().parent.parent
@@ -32,12 +34,27 @@ def call(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return done
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("wheel")
-    call(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out, cwd=REPO)
-    (built,) = out.glob("*.whl")
+def build(what: str, source: Path, out: Path) -> Path:
+    call(sys.executable, "-m", "hatchling", "build", "-t", what, "-d", out, cwd=source)
+    (built,) = out.iterdir()
     return built
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory) -> Path:
+    """The source distribution, unpacked."""
+    archive = build("sdist", REPO, tmp_path_factory.mktemp("sdist"))
+    target = tmp_path_factory.mktemp("source")
+    with tarfile.open(archive) as packed:
+        packed.extractall(target, filter="data")
+    (top,) = target.iterdir()
+    return top
+
+
+@pytest.fixture(scope="module")
+def wheel(source, tmp_path_factory) -> Path:
+    """The wheel built from the source distribution, as pip does."""
+    return build("wheel", source, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +90,29 @@ def test_wheel_carries_package_configs_and_recipes(wheel):
         assert files
         expected |= {f"pate_cli/{name.removeprefix('pate_cli/')}" for name in files}
     assert {name for name in names if ".dist-info/" not in name} == expected
+
+
+def test_the_checkout_and_its_source_distribution_make_the_same_wheel(wheel, tmp_path):
+    one, other = (zipfile.ZipFile(path) for path in (wheel, build("wheel", REPO, tmp_path)))
+    assert {name: one.read(name) for name in one.namelist()} == {
+        name: other.read(name) for name in other.namelist()
+    }
+    assert wheel.name.startswith(f"pate_cli-{__version__}-")
+
+
+def test_the_source_distribution_has_all_that_its_pages_lead_to_and_its_tests_need(source):
+    """README's two commands run in it, and no link of a page leads nowhere."""
+    pages = [*source.glob("*.md"), *(source / "docs").rglob("*.md")]
+    assert len(pages) > 30
+    lost = [
+        (page.name, target)
+        for page in pages
+        for target in re.findall(r"\]\(([^)#\s]+)[^)\s]*\)", page.read_text(encoding="utf-8"))
+        if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists()
+    ]
+    assert lost == []
+    needed = ["Makefile", "constraints.txt", "benchmarks/numbers.py", ".ci/run", "tests/conftest.py"]
+    assert [name for name in needed if not (source / name).is_file()] == []
 
 
 # of packages that need not be installed here
@@ -119,6 +159,8 @@ def test_wheel_runs_from_an_empty_folder(home, tmp_path):
     result = json.loads(record.read_text())
     assert result["status"] == "ok"
     assert result["accuracy"]["mean"] > 0.9
+    assert "figure1" in call(pate, "reproduce", "--list", cwd=tmp_path).stdout
+    assert result["provenance"]["versions"]["pate"] == __version__
     assert "Chernoff" in call(pate, "reproduce", "figure1", "--quick", cwd=tmp_path).stdout
     assert "LZCW21 Theorem 28" in call(pate, "reproduce", "statements", "--json", cwd=tmp_path).stdout
 
