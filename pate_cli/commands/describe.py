@@ -128,10 +128,8 @@ def _print(table: RecordTable, found: Described, options: argparse.Namespace) ->
     written = table.written
     how = ""
     if written:
-        marks = {"\t": "tabs", "\x1f": "another sign"}
-        how = (
-            f"; {written['encoding']}, cells apart by {marks.get(written['delimiter'], written['delimiter'])}"
-        )
+        sign = "tabs" if written["delimiter"] == "\t" else written["delimiter"]
+        how = f"; {written['encoding']}, cells apart by {sign}"
         how += f", decimals {table.decimal}"
     grid.line(f"{table.path}: {len(table.frame):,} records, {len(table.columns)} columns{how}")
     rows = []
@@ -178,11 +176,17 @@ def _decided(column: Column) -> str:
     return ", ".join(parts)
 
 
+def _buys(found: Described) -> bool:
+    """Whether levels or bounds of some columns are to be paid for."""
+    return any(column.bought for column in found.schema.columns.values())
+
+
 def _open(found: Described) -> str:
     """Columns whose bounds or levels are not in the schema."""
     columns = found.schema.columns
-    bounds = [n for n, c in columns.items() if c.is_number and c.low is None]
-    levels = [n for n, c in columns.items() if c.kind == "category" and c.levels is None]
+    open_ = {name: column for name, column in columns.items() if not column.bought}
+    bounds = [n for n, c in open_.items() if c.is_number and c.low is None]
+    levels = [n for n, c in open_.items() if c.kind == "category" and c.levels is None]
     parts = [
         f"{what} of {', '.join(names)}" for what, names in (("bounds", bounds), ("levels", levels)) if names
     ]
@@ -204,8 +208,12 @@ def _example(found: Described) -> str:
 def _next(options: argparse.Namespace, found: Described, output: Path) -> str:
     """The command to type next."""
     if not found.asked:
-        target = "" if options.target else " dataset.target=COLUMN"
-        return f"pate plan {shlex.quote(f'dataset={output}')}{target}"
+        words = ["pate", "plan", f"dataset={output}"] + ["dataset.target=COLUMN"] * (not options.target)
+        if options.rows is not None:
+            words.append(f"dataset.public={options.rows}")
+        elif not options.public and (_buys(found) or not _open(found)):
+            words.append("dataset.public=marginals")
+        return shlex.join(words)
     words = ["pate", "data", "describe", str(options.file)]
     for key in ("target", "unit", "rows", "sep", "encoding", "decimal", "output"):
         if (value := getattr(options, key)) is not None:
@@ -260,7 +268,6 @@ def _print_json(table: RecordTable, found: Described, output: Path | None) -> No
         "target": target,
         "classes": found.found[target].levels if target else None,
         "rows": len(table.frame) + whole_lines,
-        "target_missing": found.missing.get(target, 0) if target else None,
         "format": _format(table, found),
         "columns": columns,
         "asked": [
@@ -279,8 +286,10 @@ def _print_json(table: RecordTable, found: Described, output: Path | None) -> No
 
 
 def _format(table: RecordTable, found: Described) -> dict[str, Any]:
-    """How the file is written."""
-    marks: Sequence[str] = [column.thousands for column in found.found.values() if column.thousands]
+    """How the file is written, and how many records have no label."""
+    marks: Sequence[str] = [
+        _as_written(table, name, column.thousands) for name, column in found.found.items() if column.thousands
+    ]
     thousands = max(set(marks), key=lambda mark: marks.count(mark)) if marks else None
     lines = {
         "comments": "a comment",
@@ -289,6 +298,7 @@ def _format(table: RecordTable, found: Described) -> dict[str, Any]:
         "units_line": "units",
     }
     skipped = {key: n for key, what in lines.items() if (n := table.skipped.get(what))}
+    missing = found.missing.get(found.schema.target or "")
     comment = {"comment": "#"} if "comments" in skipped else {}
     return {
         **found.schema.form,
@@ -296,4 +306,11 @@ def _format(table: RecordTable, found: Described) -> dict[str, Any]:
         "thousands": thousands,
         **comment,
         **skipped,
+        **({"target_missing": missing} if missing else {}),
     }
+
+
+def _as_written(table: RecordTable, name: str, mark: str) -> str:
+    """What separates thousands, as the file has it: blanks are of several kinds."""
+    cells = "".join(map(str, table.frame[name].cat.categories)) if mark == " " else ""
+    return next((sign for sign in cells if sign != " " and sign.isspace()), mark)

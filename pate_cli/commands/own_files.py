@@ -9,7 +9,6 @@ from typing import Any
 
 from pate_cli.checks import take
 from pate_cli.datasets import find, kind_of
-from pate_cli.datasets.csv_files import with_form
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.written import ENCODING, SEPARATOR, CsvFormat, read_csv
 
@@ -43,4 +42,4 @@ def read_table(
     sep = None if options.sep is None else take("--sep", options.sep, SEPARATOR)
     encoding = None if options.encoding is None else take("--encoding", options.encoding, ENCODING)
     given = CsvFormat(sep, encoding, options.decimal, header=not options.no_header)
-    return read_csv(path, with_form(given, form or {}), text, keep=keep, key="--{}")
+    return read_csv(path, given, text, form or {}, keep=keep, key="--{}")

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.datasets.column import MISSING, NO_NUMBER
+from pate_cli.datasets.column import MISSING, NO_NUMBER, NUMBER
+from pate_cli.datasets.names import normal
 from pate_cli.datasets.reading import columns_of
 
 __all__ = ["decimal_vote", "typed_cells"]
@@ -19,7 +20,6 @@ __all__ = ["decimal_vote", "typed_cells"]
 _SAMPLE = 50_000
 _WORDS = {f(word) for word in MISSING | NO_NUMBER for f in (str, str.upper, str.capitalize)}
 _WORDS |= {"NaN", "k.A.", "k. A.", "N.d."}
-_EDGES = "+-<>≤≥$€£₺%()' "
 _COMMA = re.compile(
     r"\d{1,3}(\.\d{3})+,\d+|\d{1,3}(\.\d{3}){2,}|\d*,(\d{1,2}|\d{4,})|(0|\d{4,}),\d+|[\d' ]+ \d{3},\d+"
 )
@@ -29,9 +29,8 @@ _POINT = re.compile(
 _GROUP = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 
 
-def decimal_vote(text: str) -> str:
-    """What separates decimals in a number that can be read in one way alone; empty for all others."""
-    digits = text.strip(_EDGES)
+def decimal_vote(digits: str) -> str:
+    """What separates decimals in digits that can be read in one way alone; empty for all others."""
     return "," if _COMMA.fullmatch(digits) else "." if _POINT.fullmatch(digits) else ""
 
 
@@ -99,7 +98,8 @@ def _decimal(columns: Iterable[Sequence[str]], delimiter: str) -> str:
     """Separator of decimals in more columns; each needs two cells that can be read in one way alone."""
     votes: Counter[str] = Counter()
     for cells in columns:
-        here = Counter(map(decimal_vote, cells))
+        numbers = (NUMBER.fullmatch(normal(text)) for text in cells)
+        here = Counter(decimal_vote(number["digits"]) for number in numbers if number)
         votes.update([mark for mark in ",." if here[mark] > 1])
     return "," if delimiter != "," and votes[","] > votes["."] else "."
 

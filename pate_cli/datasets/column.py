@@ -53,11 +53,14 @@ ASKED = frozenset(
 NO_NUMBER = ASKED | {"none", "nc", "nd", "-1.#ind"}
 """Cells that hold no number, but may be levels of a category, as North Carolina."""
 
+_SIGNS = "$¢£¤¥₠-⃀"
+_CODES = "EUR USD GBP CHF JPY CNY INR BRL CAD AUD NZD SEK NOK DKK PLN CZK HUF TRY RUB ZAR MXN Rs kr Fr"
 NUMBER = re.compile(
-    r"(?P<limit>[<>≤≥]=?)?\s*(?P<open>\()?(?P<sign>[+-])?\s*(?P<currency>[$€£₺])?\s*(?P<inner>[+-])?"
-    r"(?P<digits>\d[\d.,' ]*\d|\d|[.,]\d+)(?P<exponent>[eE][+-]?\d+)?(?P<plus>\+)?(?P<behind>-)?"
-    r"\s*(?P<unit>[%‰$€£₺]|°[CF]|[µμ]?[A-Za-z]{1,6}(/[A-Za-z]{1,3})?)?(?P<close>\))?",
-    re.ASCII,
+    r"(?P<limit>[<>≤≥]=?)?\s*(?P<open>\()?(?P<sign>[+-])?\s*"
+    rf"(?P<currency>[A-Z]{{0,3}}[{_SIGNS}]|(?:{_CODES.replace(' ', '|')})\.?)?\s*(?P<inner>[+-])?"
+    r"(?P<digits>[0-9]{1,3}(?:(?:[.,' ][0-9]{2})*[.,' ][0-9]{3}|(?:[.,' ][0-9]{3})+)(?:[.,][0-9]+)?"
+    r"|[0-9]+(?:[.,][0-9]+)?|[.,][0-9]+)(?P<exponent>[eE][+-]?[0-9]+)?(?P<plus>\+)?(?P<behind>-)?"
+    rf"\s*(?P<unit>[%‰{_SIGNS}]|°[CF]|[^\W\d_]{{1,8}}\.?(/[^\W\d_]{{1,3}})?[23]?)?(?P<close>\))?"
 )
 """A number as people write it: a limit, a currency, separators, an accountant's parentheses, a unit."""
 
@@ -103,7 +106,7 @@ class Column:
     unit: str | None = option(None, Or("null", Cell("one unit, as kg")))
     decimal: str | None = option(None, Or("null", OneOf((".", ","))))  # None: that of the file
     thousands: str | None = option(None, Or("null", OneOf((",", ".", "'", " "))))
-    format: str | None = option(None, Or("null", Cell("d-m-y, m-d-y, y-m-d, ymd, d mon y, h:m or h:m:s")))
+    format: str | None = option(None, Or("null", Cell("d-m-y, m-d-y, y-m-d, ymd, d mon y, y-m, h:m, ...")))
     missing: Any = option(None, Or("null", _Missing()))  # true: any other text is missing, too
     answers: list[str] | None = option(None, Or("null", Listed(Cell(empty=True))))  # no missing values here
     empty: str | None = option(None, Or("null", Cell("what an empty cell stands for")))

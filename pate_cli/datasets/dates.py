@@ -10,45 +10,43 @@ from functools import cache
 __all__ = ["CLOCK", "DATES", "EPOCH", "TIMES", "as_date", "days_of", "hours_of", "seconds_of"]
 
 _MONTHS = {
-    m: i % 12 + 1
-    for i, m in enumerate(
-        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+    name: number
+    for number, names in enumerate(
+        [
+            "jan gen ene oca sty янв",
+            "feb fév fev şub lut фев",
+            "mar mär mrt мар",
+            "apr avr abr nis kwi апр",
+            "may mai mag mei maj май мая",
+            "jun juin giu haz cze июн",
+            "jul juil lug tem lip июл",
+            "aug aoû aou ago ağu sie авг",
+            "sep set eyl wrz сен",
+            "oct okt ott out eki paź окт",
+            "nov kas lis ноя",
+            "dec dez déc dic ara gru дек",
+        ],
+        start=1,
     )
-}
-_MONTHS |= {
-    "mär": 3,
-    "mai": 5,
-    "okt": 10,
-    "dez": 12,
-    "fév": 2,
-    "fev": 2,
-    "avr": 4,
-    "aoû": 8,
-    "aou": 8,
-    "déc": 12,
-}
-_MONTHS |= {
-    "oca": 1,
-    "şub": 2,
-    "nis": 4,
-    "haz": 6,
-    "tem": 7,
-    "ağu": 8,
-    "eyl": 9,
-    "eki": 10,
-    "kas": 11,
-    "ara": 12,
+    for name in names.split()
 }
 _CLOCK = r"([0-9]{1,2}):([0-9][0-9])(?::([0-9][0-9])(?:\.[0-9]+)?)?\s*([AaPp][Mm])?"
 _TIME = rf"(?:[ T]+{_CLOCK}\s*(Z|[+-][0-9][0-9]:?[0-9][0-9])?)?"
 DATES = {
-    "y-m-d": re.compile(r"([0-9]{4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})" + _TIME),
-    "d-m-y": re.compile(r"([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4}|[0-9][0-9])" + _TIME),
-    "m-d-y": re.compile(r"([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4}|[0-9][0-9])" + _TIME),
+    "y-m-d": re.compile(r"([0-9]{4})[-/.年년] ?([0-9]{1,2})[-/.月월] ?([0-9]{1,2})[.日일]?" + _TIME),
+    "d-m-y": re.compile(r"([0-9]{1,2})[-/.] ?([0-9]{1,2})[-/.] ?([0-9]{4}|[0-9][0-9])" + _TIME),
+    "m-d-y": re.compile(r"([0-9]{1,2})[-/.] ?([0-9]{1,2})[-/.] ?([0-9]{4}|[0-9][0-9])" + _TIME),
     "ymd": re.compile(r"((?:19|20)[0-9][0-9])([0-9][0-9])([0-9][0-9])" + _TIME),
-    "d mon y": re.compile(r"([0-9]{1,2})[ -.]+([^\W\d]{3,9})\.?[ -.,]+([0-9]{4}|[0-9][0-9])" + _TIME),
-    "mon d y": re.compile(r"([^\W\d]{3,9})\.? +([0-9]{1,2}),? +([0-9]{4})" + _TIME),
+    "d mon y": re.compile(
+        r"([0-9]{1,2})[ -.]+(?:de )?([^\W\d_]{3,12})\.?[ -.,]+(?:de )?([0-9]{4}|[0-9][0-9])" + _TIME
+    ),
+    "mon d y": re.compile(r"([^\W\d_]{3,12})\.? +([0-9]{1,2}),? +([0-9]{4})" + _TIME),
+    "y-m": re.compile(r"((?:19|20)[0-9][0-9])[-/](0[1-9]|1[0-2])()" + _TIME),
+    "m-y": re.compile(r"(0?[1-9]|1[0-2])[-/]((?:19|20)[0-9][0-9])()" + _TIME),
+    "mon y": re.compile(r"([^\W\d_]{3,12})\.?[ -]+((?:19|20)[0-9][0-9])()" + _TIME),
 }
+_ORDERS = {"d-m-y": (2, 1, 0), "m-d-y": (2, 0, 1), "d mon y": (2, 1, 0), "mon d y": (2, 0, 1)}
+_ORDERS |= {"m-y": (1, 0, 2), "mon y": (1, 0, 2)}
 """Ways to write a date; between day and month before the year the column decides."""
 
 CLOCK = re.compile(r"(\d{1,3}):(\d\d)(?::(\d\d)(?:\.\d+)?)?\s*([AaPp][Mm])?", re.ASCII)
@@ -89,12 +87,10 @@ def days_of(format: str | None) -> Callable[[str], float | None]:
 
 def _days(form: str, match: re.Match[str]) -> float | None:
     first, second, third, hour, minute, second_of, half, zone = match.groups()
-    order = {"d-m-y": (2, 1, 0), "m-d-y": (2, 0, 1), "d mon y": (2, 1, 0), "mon d y": (2, 0, 1)}.get(
-        form, (0, 1, 2)
-    )
-    parts = first, second, third
-    year, month, day = (parts[at] for at in order)
-    number = int(month) if month.isdecimal() else _MONTHS.get(month[:3].casefold(), 0)
+    parts = first, second, third or "1"
+    year, month, day = (parts[at] for at in _ORDERS.get(form, (0, 1, 2)))
+    name = month.casefold()
+    number = int(month) if month.isdecimal() else _MONTHS.get(name[:4], _MONTHS.get(name[:3], 0))
     years = int(year) + (0 if len(year) == 4 else 2000 if int(year) < 50 else 1900)
     try:
         whole = dt.date(years, number, int(day)).toordinal() - EPOCH

@@ -28,7 +28,12 @@ _LONG, _WORDS = 40, 4
 """Mean length, and number of words, of a free text."""
 
 _MOST_RANGES = 500
-_SENTINELS = (9.0, 99.0, 999.0, 9999.0, -1.0, -9.0, -99.0, -999.0, -9999.0)
+_SENTINELS = [9.0, -1.0, -7.0, -8.0, -9.0]
+_SENTINELS += [s * float(f"{nines}{d}") for s in (1, -1) for nines in ("9", "99", "999") for d in (7, 8, 9)]
+_SENTINELS += [77.0, 88.0, 777.0, 888.0, 7777.0, 8888.0]
+_MOST_DIGITS = 1e15
+"""From there on, a spreadsheet does not keep all digits of a number."""
+
 _RANGE = re.compile(
     r"[<>≤≥]?\s*[$€£]?\d+k?\s*(-|–|to|bis|à)\s*[$€£]?\d+k?|[<>≤≥]=?\s*[$€£]?\d+k|\d+\s*\+", re.IGNORECASE
 )
@@ -82,14 +87,15 @@ def _of_numbers(cells: Cells, values: FloatArray) -> Decision | None:
 
 def _judged(cells: Cells, held: FloatArray, n: int, whole: bool, decision: Decision) -> Decision:
     """Whether numbers are identifiers or constant; sentinels are asked for."""
-    ends = {float(held.min()), float(held.max())} & {*_SENTINELS} if "missing" not in cells.given else ()
-    for value in sorted(ends):
-        others = held[held != value]
-        n_here = len(held) - len(others)
-        if len(others) > 1 < n_here and np.abs(others - value).min() > np.ptp(others) > 0:
-            question = f"{value:g} ({n_here:,} cells) stands apart from all others: taken for missing"
-            ask_missing(cells, decision, f"{value:g}", question)
-            held = others
+    odd = np.isin(held, _SENTINELS)
+    others = held[~odd]
+    if "missing" not in cells.given and len(others) > 1:
+        for value, n_here in zip(*np.unique(held[odd], return_counts=True), strict=True):
+            apart = max(value - others.max(), others.min() - value)
+            if n_here > 1 and apart > np.ptp(others) > 0:
+                question = f"{value:g} ({n_here:,} cells) stands apart from all others: taken for missing"
+                ask_missing(cells, decision, f"{value:g}", question)
+                held = held[held != value]
     if cells.given.get("kind") is None:
         if (held == held[0]).all() and not cells.used:
             return Decision(Column("ignored", why="constant"))
@@ -106,6 +112,8 @@ def _identifiers(cells: Cells, held: FloatArray, n: int, whole: bool) -> str:
     if not whole:
         return ""
     distinct = len(pd.unique(held))
+    if np.median(held) >= _MOST_DIGITS and not cells.used:
+        return "identifiers"
     why = "row names" if rows else "identifiers"
     if cells.used and not (rows or looks_like_unit(cells.name)):
         return ""

@@ -278,6 +278,9 @@ def _classes(
     """Classes that a schema may hold."""
     if found is None or found.kind != "category":
         return None
+    if found.bought:
+        accepted = "the classes, as [no,yes]: they are not bought"
+        raise ConfigError("--set", f"{target}.levels=private", accepted)
     if public or "levels" in edits:
         return found.levels
     if rows is not None and target in rows.columns:

@@ -30,6 +30,7 @@ class Decoded:
 
     path: Path
     hint: str
+    header: bool  # whether the first line names the columns
     encoding: str = "utf-8"
     content: bytes = b""
     remarks: list[str] = field(default_factory=list)
@@ -37,9 +38,9 @@ class Decoded:
     refused: list[tuple[int, str]] = field(default_factory=list)
 
 
-def decoded(path: Path, raw: bytes, encoding: str | None, option: str) -> Decoded:
+def decoded(path: Path, raw: bytes, encoding: str | None, option: str, *, header: bool = True) -> Decoded:
     """Decode the content of a file; `encoding` is what its owner says (by an `option`), or a schema."""
-    found = Decoded(path, f"{option} says what it is, as cp1252")
+    found = Decoded(path, f"{option} says what it is, as cp1252", header)
     found.content = _as_utf8(raw, encoding, found)
     return found
 
@@ -78,16 +79,16 @@ def _other_encoding(raw: bytes, declared: str | None, found: Decoded) -> bytes:
     text = raw.decode("utf-8", "surrogateescape")
     stray = {i for i, line in enumerate(text.split("\n"), 1) if any("\udc80" <= c <= "\udcff" for c in line)}
     good = sum(c > "\x7f" and not "\udc80" <= c <= "\udcff" for c in text)
-    if declared or good > 5 * len(stray) or len(stray) < 2:  # two lines decide
+    decide = len(stray) > 1 or (found.header and stray == {1})  # two lines, or the names of the columns
+    if declared or good > 5 * len(stray) or not decide:
         found.refused += [(line, f"not UTF-8 text; {found.hint}") for line in sorted(stray)]
         shown = re.sub("[\udc80-\udcff]", "?", text)
         return shown.encode()
     odd = {name: _unexplained(raw, name) for name in _LETTERS}
     name, *others = sorted(odd, key=lambda one: len(odd[one]))
     text = raw.decode(name, "replace")
-    rivals = [
-        one for one in others if len(odd[one]) <= len(odd[name]) + 1 and raw.decode(one, "replace") != text
-    ]
+    most = len(odd[name]) + (len(stray) > 1)
+    rivals = [one for one in others if len(odd[one]) <= most and raw.decode(one, "replace") != text]
     if len(odd[name]) > 0.4 * len(stray):
         raise DataError(f"{found.path}: the encoding is none of utf-8, {', '.join(_LETTERS)}; {found.hint}")
     found.encoding = name

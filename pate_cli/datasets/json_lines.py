@@ -31,7 +31,10 @@ def read(path: Path, text: Collection[str] = ()) -> RecordTable:
 
     raw, checksum = read_bytes(path)
     records: dict[int, dict[str, Any]] = {}
-    for number, line in enumerate(as_utf8(raw, path, marked(raw) or "utf-8").splitlines(), start=1):
+    lines = as_utf8(raw, path, marked(raw) or "utf-8").splitlines()
+    if lines and lines[0].lstrip().startswith(b"["):
+        raise DataError(f"{path}: an array; accepted: JSON lines, an object a line, without [ ] around them")
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:

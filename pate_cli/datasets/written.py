@@ -11,8 +11,8 @@ import io
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,12 @@ import numpy as np
 
 from pate_cli.checks import Flag, Or, option
 from pate_cli.datasets.cells import typed_cells
-from pate_cli.datasets.column import MISSING, NO_NUMBER, NUMBER
+from pate_cli.datasets.column import MISSING, NUMBER
 from pate_cli.datasets.encodings import decoded
 from pate_cli.datasets.names import normal
+from pate_cli.datasets.other_lines import are_units, is_footer, may_be_below, n_filled, units_of, usual_of
 from pate_cli.datasets.reading import RecordTable, read_bytes
-from pate_cli.errors import DataError
+from pate_cli.errors import ConfigError, DataError
 from pate_cli.types import IntArray
 
 __all__ = ["ENCODING", "SEPARATOR", "CsvFormat", "Word", "read_csv", "refused_lines"]
@@ -35,9 +36,6 @@ _NO_TEXT = {
     b"PAR1": "a Parquet file (dataset=parquet; its name ends in .parquet)",
     b"\x1f\x8b": "compressed (then its name ends in .gz)",
 }
-_UNITS = re.compile(r"-|\(?\[?([%‰°µμ]?[A-Za-z]{0,5}([/²³][A-Za-z0-9]{0,4})?|years?|Jahre|ans)\]?\)?")
-_FOOTER = re.compile(r"\W*(total|sum|summe|gesamt|source|quelle|note|generated|n ?=)\b", re.IGNORECASE)
-_NO_UNIT = MISSING | NO_NUMBER
 _SAMPLE = 100_000
 _FEW = 5000
 """Records up to which each has a mark that hardly another one has."""
@@ -91,7 +89,8 @@ class _Written:
 
     path: Path
     encoding: str = "utf-8"
-    delimiter: str = ","
+    sign: str = ","  # between two cells
+    delimiter: str = ","  # the same, or one byte in its place
     quote: str = '"'
     header: bool = True
     header_line: int = 1
@@ -111,39 +110,48 @@ class _Written:
 
 def read_csv(
     path: Path,
-    form: CsvFormat,
+    given: CsvFormat,
     text: Collection[str] = (),
+    form: Mapping[str, Any] | None = None,
     *,
     keep: bool = False,
     key: str = "dataset.{}",
 ) -> RecordTable:
     """Read a file, perhaps compressed; see `RecordTable`.
 
+    The file is written as is `given`, else as in `form`, of a schema; what both leave open its content says.
     Cells of the columns `text` stay as they are written, even where all of them are numbers. Lines that do
     not fit are refused, all at once; with `keep` they are left out, and in `RecordTable.refused`.
     `key` is how a user types an option of the format, for messages.
     """
+    form = form or {}
+    usual = {key: form.get(key) for key in ("encoding", "decimal", "quote")}
+    given = replace(given, **{key: value for key, value in usual.items() if getattr(given, key) is None})
+    given = replace(given, header=given.header and form.get("header", True))
     raw, checksum = read_bytes(path)
     for mark, what in _NO_TEXT.items():
         if raw.startswith(mark):
             raise DataError(f"{path}: {what}; accepted: a CSV file")
-    text_of = decoded(path, raw, form.encoding, key.format("encoding"))
-    raw, found = text_of.content, _Written(path, text_of.encoding, header=form.header)
+    text_of = decoded(path, raw, given.encoding, key.format("encoding"), header=given.header)
+    raw, found = text_of.content, _Written(path, text_of.encoding, header=given.header)
     found.option = key.format("sep")
     found.remarks, found.asked, found.refused = text_of.remarks, text_of.asked, text_of.refused
     if not raw.strip():
         raise DataError(f"{path}: empty, no header line in it")
     if raw.lstrip()[:1] in (b"[", b"{") and raw.rstrip()[-1:] in (b"]", b"}"):
-        raise DataError(f"{path}: JSON, not CSV; accepted: CSV, or JSON lines, an object a line (.jsonl)")
-    raw, found.delimiter, found.quote = _dialect(raw, form)
-    records = _plain_records(raw, found) or _each_record(raw, found)
+        what = "an array of JSON" if raw.lstrip().startswith(b"[") else "JSON"
+        accepted = "CSV, or JSON lines, an object a line, without [ ] around them (dataset=jsonl; .jsonl)"
+        raise DataError(f"{path}: {what}, not CSV; accepted: {accepted}")
+    raw = _cut(raw, found, given, form.get("delimiter"))
+    plain = None if found.sign == " " else _plain_records(raw, found)  # several blanks are one
+    records = plain or _each_record(raw, found)
     names, body, lines, marks = records
     if found.refused and not (keep and len(lines)):
         raise DataError(refused_lines(path, found.refused))
     if not len(lines):
         at = f"; {found.remarks[0]}" if found.remarks else ""
         raise DataError(f"{path}: no records after the header line{at}")
-    frame, decimal = typed_cells(body, names, found.delimiter, found.quote, form.decimal, text)
+    frame, decimal = typed_cells(body, names, found.delimiter, found.quote, given.decimal, text)
     if len(frame) != len(lines):
         raise DataError(f"{path}: {len(frame)} records in {len(lines)} lines: quotes that do not fit")
     frame.index = lines
@@ -154,7 +162,7 @@ def read_csv(
         decimal=decimal,
         written={
             "encoding": found.encoding,
-            "delimiter": found.delimiter,
+            "delimiter": found.sign,
             "quote": found.quote,
             "header": found.header,
         },
@@ -175,20 +183,28 @@ def refused_lines(path: Path, refused: Sequence[tuple[int, str]], word: str = "l
     return f"{path}, {shown}{more}"
 
 
-def _dialect(raw: bytes, form: CsvFormat) -> tuple[bytes, str, str]:
-    """Content, delimiter and quote: those that cut most of the first lines into equally many cells."""
+def _cut(raw: bytes, found: _Written, given: CsvFormat, usual: str | None) -> bytes:
+    """Find delimiter and quote: those that cut most of the first lines into equally many cells."""
     sample = raw[:_SAMPLE].decode("utf-8", "replace").splitlines()[:300]
-    if match := re.match(r"sep=(.)\s*$", sample[0]):
-        delimiter = match[1]
-    elif form.sep and form.sep in sample[0]:
-        delimiter = form.sep
-    else:
-        delimiter = max(_DELIMITERS, key=lambda one: _share(sample, one))
-    if not delimiter.isascii():  # one byte is looked for
-        raw, delimiter = raw.replace(delimiter.encode(), b"\x1f"), "\x1f"
-    cells = [cell.strip() for line in sample[:20] for cell in line.split(delimiter)]
+    sign = max(_DELIMITERS, key=lambda one: _share(sample, one))
+    if not usual and _share(sample, sign) == 0 and _share(sample, " ") > 0.9:
+        sign = " "
+    if given.sep is not None:
+        if _share(sample, given.sep) == 0 < _share(sample, sign):
+            accepted = f"what stands between two cells of {found.path}, as it seems {sign!r}"
+            raise ConfigError(found.option, given.sep, accepted)
+        sign = given.sep
+    elif match := re.match(r"sep=(.)\s*$", sample[0]):
+        sign = match[1]
+    elif usual and usual in sample[0]:
+        sign = usual
+    cells = [cell.strip() for line in sample[:20] for cell in line.split(sign)]
     single = sum(len(cell) > 1 and cell[0] == "'" == cell[-1] for cell in cells) > len(cells) / 3
-    return raw, delimiter, form.quote or ("'" if single and '"' not in "".join(sample) else '"')
+    found.quote = given.quote or ("'" if single and '"' not in "".join(sample) else '"')
+    found.sign = found.delimiter = sign
+    if not sign.isascii():  # one byte is looked for
+        raw, found.delimiter = raw.replace(sign.encode(), b"\x1f"), "\x1f"
+    return raw
 
 
 def _share(sample: Sequence[str], delimiter: str) -> float:
@@ -236,7 +252,7 @@ def _plain_records(raw: bytes, found: _Written) -> _Records | None:
     names = _names(cells, found)
     if found.header and (_no_header(cells) or not all(names) or len(set(names)) < len(names)):
         return None
-    if _FOOTER.match(end[0]) or all(_UNITS.fullmatch(cell.strip()) for cell in below):
+    if may_be_below(end) or are_units(below):
         return None
     marks: IntArray
     if len(ends) > _FEW + found.header:
@@ -292,20 +308,25 @@ def _each_record(raw: bytes, found: _Written) -> _Records:
         raise DataError(f"{found.path}, line {rows[-1][0]}: not CSV (unexpected end of data)")
     if rows and re.match("sep=", rows[0][1][0]):
         found.skip(rows[0][0], "the delimiter", rows.pop(0)[1])
+    _uncomment_header(rows)
     for line, cells in [row for row in rows if row[1][0].lstrip().startswith(("#", "//"))]:
-        if line == rows[0][0] or _filled(cells) < len(cells) or len(cells) == 1:
+        if line == rows[0][0] or n_filled(cells) < len(cells) or len(cells) == 1:
             found.skip(line, "a comment", cells)
             rows.remove((line, cells))
     if not rows:
         raise DataError(f"{found.path}: empty, no header line in it")
-    width = _usual(len(cells) for _, cells in rows)
-    usual = _usual(_filled(cells) for _, cells in rows)
+    width = usual_of(len(cells) for _, cells in rows)
+    usual = usual_of(n_filled(cells) for _, cells in rows)
     names = _header(rows, width, usual, found) if found.header else _names(rows[0][1], found)
-    while rows and _is_footer(rows, usual, width):
+    if rows and re.fullmatch(r"[-=+ ]{5,}", "".join(rows[0][1])):
+        found.skip(rows[0][0], "a rule", rows.pop(0)[1])
+    while rows and is_footer(rows, usual, width):
         line, cells = rows.pop()
         found.skip(line, "below the records", cells)
     if len(names) == width - 1 and _is_empty([c[-1] for _, c in rows if len(c) == width]):
         names.append("")  # each line ends in a delimiter
+    elif len(names) == width - 1 and len({c[0] for _, c in rows if len(c) == width}) == len(rows):
+        names.insert(0, "")  # R gives no name to those of rows
     if not names[-1] and _is_empty([c[-1] for _, c in rows if len(c) == len(names)]):
         behind = [row for row in rows if len(row[1]) == len(names) and row[1][-1].strip()]
         found.refused += [(line, "a cell behind the last column") for line, _ in behind]
@@ -313,12 +334,14 @@ def _each_record(raw: bytes, found: _Written) -> _Records:
         rows = [(line, cells[:-1] if len(cells) == len(names) else cells) for line, cells in kept]
         names = names[:-1]
         found.remarks.append("each line ends in a delimiter")
-    _units_line(rows, names, found)
+    if units := units_of(rows, names):
+        found.units.update(units)
+        found.skip(rows[0][0], "units", rows.pop(0)[1])
     for line, cells in rows:
         if len(cells) != len(names):
             whose = "the header" if found.header else "the first line"
             counted = f"{len(cells)} cells, {whose} has {len(names)}"
-            found.refused.append((line, f"{counted} ({found.option} is {found.delimiter!r})"))
+            found.refused.append((line, f"{counted} ({found.option} is {found.sign!r})"))
     kept = [(line, cells) for line, cells in rows if len(cells) == len(names)]
     found.refused.sort()
     buffer = io.StringIO()
@@ -329,9 +352,19 @@ def _each_record(raw: bytes, found: _Written) -> _Records:
     return names, buffer.getvalue().encode(), lines, marks
 
 
+def _uncomment_header(rows: Sequence[tuple[int, list[str]]]) -> None:
+    """Take the # from a header: it has a cell for each column, and a record below it."""
+    n = next((i for i, (_, cells) in enumerate(rows) if not cells[0].lstrip().startswith("#")), 0)
+    if not n or not 1 < len(head := rows[n - 1][1]) == len(rows[n][1]) == n_filled(head):
+        return
+    below = [any(NUMBER.fullmatch(normal(cell)) for cell in cells) for _, cells in rows[n : n + 2]]
+    if below[0] or not below[-1]:
+        head[0] = head[0].lstrip("# ")
+
+
 def _is_empty(cells: Sequence[str]) -> bool:
     """Whether a column holds nothing but for a slip of one record."""
-    return (n := _filled(cells)) < 2 and 10 * n < len(cells)
+    return (n := n_filled(cells)) < 2 and 10 * n < len(cells)
 
 
 def _is_open(raw: bytes) -> bool:
@@ -344,19 +377,10 @@ def _is_open(raw: bytes) -> bool:
     return False
 
 
-def _filled(cells: Iterable[str]) -> int:
-    return sum(bool(cell.strip()) for cell in cells)
-
-
-def _usual(numbers: Iterable[int]) -> int:
-    counts = Counter(numbers)
-    return max(counts, key=lambda number: (counts[number], number))
-
-
 def _header(rows: list[tuple[int, list[str]]], width: int, usual: int, found: _Written) -> list[str]:
     """Names of the columns; the lines above the header are left out, and it is taken off the rows."""
     enough = max(1, min(usual, width) - 1)
-    at = next((i for i, (_, c) in enumerate(rows[:20]) if _filled(c) >= enough and len(c) >= width - 1), 0)
+    at = next((i for i, (_, c) in enumerate(rows[:20]) if n_filled(c) >= enough and len(c) >= width - 1), 0)
     for line, cells in rows[:at]:
         found.skip(line, "above the header", cells)
     del rows[:at]
@@ -371,30 +395,3 @@ def _header(rows: list[tuple[int, list[str]]], width: int, usual: int, found: _W
             names[i] = f"{name}_{seen[name]}"
             found.remarks.append(f"the column {name!r} occurs {seen[name]} times; called {names[i]!r}")
     return names
-
-
-def _is_footer(rows: Sequence[tuple[int, list[str]]], usual: int, width: int) -> bool:
-    """Whether the last line is a total, or a note behind a gap, and no record that is cut short."""
-    cells = rows[-1][1]
-    first = next(cell for cell in cells if cell.strip())
-    few = _filled(cells) < max(2, usual / 2 + 1)
-    note = len(cells) == 1 != width and " " in first.strip()
-    return few and (note or bool(_FOOTER.match(first)))
-
-
-def _units_line(rows: list[tuple[int, list[str]]], names: Sequence[str], found: _Written) -> None:
-    """Take off a line of units below the header, if all below it are numbers."""
-    if not rows or len(rows[0][1]) != len(names) or not _filled(rows[0][1]):
-        return
-    line, cells = rows[0]
-    if not all(_UNITS.fullmatch(cell.strip()) for cell in cells):
-        return
-    units = {
-        i: cell.strip(" -()[]") for i, cell in enumerate(cells) if cell.strip().casefold() not in _NO_UNIT
-    }
-    below = [[normal(row[i]) for _, row in rows[1:30] if len(row) == len(names)] for i in units]
-    held = [[text for text in cells if text.casefold() not in MISSING] for cells in below]
-    if units and all(len(texts) > 1 and all(map(NUMBER.fullmatch, texts)) for texts in held):
-        found.units.update({names[i]: unit for i, unit in units.items() if unit})
-        found.skip(line, "units", cells)
-        del rows[0]

@@ -18,6 +18,20 @@ from pate_cli.datasets.written import CsvFormat, read_csv
 from pate_cli.errors import DataError, InputError
 
 N = 160
+MESES = [
+    "enero",
+    "febrero",
+    "marzo",
+    "abril",
+    "mayo",
+    "junio",
+    "julio",
+    "agosto",
+    "septiembre",
+    "octubre",
+    "noviembre",
+    "diciembre",
+]
 
 
 def cells(seed=0, n=N):
@@ -55,6 +69,12 @@ def cells(seed=0, n=N):
         ],
         "sentinel": ["-999" if g else f"{20 + v:.1f}" for g, v in zip(gap, x, strict=True)],
         "unclear": [f'"{rng.integers(1, 90)},{rng.integers(100, 999)}"' for _ in range(n)],
+        "real": [f"R$ {v:,}".replace(",", ".") + ",50" for v in pay],
+        "zloty": [f"{v:,}".replace(",", " ") + ",50 zł" for v in pay],
+        "han": [f"{y}年{int(m)}月{int(d)}日" for d, m, y in zip(day, month, year, strict=True)],
+        "mes": [f"{int(d)} de {MESES[int(m) - 1]} de {y}" for d, m, y in zip(day, month, year, strict=True)],
+        "month": [f"{y}-{m}" for m, y in zip(month, year, strict=True)],
+        "card": [str(4 * 10**15 + int(v)) for v in rng.integers(0, 10**14, n)],
         "y": np.where(x > 0, "ill", "well").tolist(),
     }
 
@@ -95,6 +115,14 @@ FILES = {
         "kg": number(unit="kg"),
         "minus": number(),
         "limit": number(),
+    }),
+    "abroad.csv": ("real zloty han mes month card", ";", "utf-8", "", "", {
+        "real": number(unit="R$", thousands="."),
+        "zloty": number(unit="zł", thousands=" "),
+        "han": {"kind": "date", "format": "y-m-d"},
+        "mes": {"kind": "date", "format": "d mon y"},
+        "month": {"kind": "date", "format": "y-m"},
+        "card": {"kind": "ignored", "why": "identifiers"},
     }),
     "swiss.csv": ("swiss clock plainpay", ";", "utf-8", "sep=;\n", "", {
         "swiss": number(thousands="'"),
@@ -253,7 +281,8 @@ def test_reading_by_the_written_schema_gives_each_cell_that_describe_saw(name, t
     table = read_csv(path, CsvFormat(), keep=True)
     found = describe(table, target="y", public=True)
     schema = read_schema_text(tmp_path, as_yaml(found.schema))
-    frame, _ = schema.read(read_csv(path, CsvFormat(), schema.texts))
+    frame, _ = schema.read(read_csv(path, CsvFormat(), schema.texts, schema.form))
+    assert table.decimal == schema.form["decimal"]  # so a run without a schema reads the same
     for column, entry in schema.columns.items():
         if entry.is_number:
             values = frame[column].to_numpy()
@@ -291,6 +320,64 @@ def test_what_no_cell_decides_is_asked_and_the_answer_is_printed(tmp_path, capsy
     capsys.readouterr()
     assert main(["run", "dataset=csv", "dataset.path=f.csv", "dataset.target=y"]) == 2
     assert "to decide: " in capsys.readouterr().err
+
+
+ROWS = [f"{i / 7:.2f},{'uvw'[i % 3]},{'ab'[i * i % 7 > 2]}" for i in range(60)]
+LAYOUTS = {
+    "a header behind a #": ["# made by a tool", "#v,g,y", *ROWS],
+    "names of rows without a header": ["v,g,y", *(f'"{i}",{row}' for i, row in enumerate(ROWS, 1))],
+    "blanks": ["v  g y", *(row.replace(",", "  ") for row in ROWS)],
+    "a rule": ["v|g|y", "-----+---+---", *(row.replace(",", "|") for row in ROWS), "(60 rows)"],
+    "notes filled up with delimiters": ["Report,,", "v,g,y", *ROWS, ",,", "Mean,1.5,", "* as measured,,"],
+    "letters in the header alone": ["v,g,y", *ROWS],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_lines_that_are_no_records_are_left_out(layout, tmp_path, capsys):
+    lines = "\n".join(LAYOUTS[layout]) + "\n"
+    alone = layout == "letters in the header alone"
+    path = tmp_path / "f.csv"
+    path.write_bytes(lines.replace("v", "Größe", 1).encode("cp1252") if alone else lines.encode())
+    code, said = described(capsys, path, "--target", "y")
+    assert (code, said["rows"], said["classes"]) == (0, 60, ["a", "b"])
+    columns = {c["name"]: c for c in said["columns"] if c["kind"] != "ignored"}
+    assert {*columns} == {"Größe" if alone else "v", "g"}
+    assert (columns["g"]["levels"], columns["Größe" if alone else "v"]["high"]) == (["u", "v", "w"], 8.43)
+
+
+def test_codes_for_no_answer_are_asked_together(tmp_path, capsys):
+    answers = [97 if i % 20 == 0 else 98 if i % 15 == 0 else 99 if i % 31 == 0 else i % 7 for i in range(300)]
+    lines = [f"{v},{'ab'[i % 2]}" for i, v in enumerate(answers)]
+    (tmp_path / "f.csv").write_text("\n".join(["q,y", *lines]))
+    code, said = described(capsys, tmp_path / "f.csv", "--target", "y")
+    assert (code, [ask["set"] for ask in said["asked"]]) == (3, ["q.missing=[97,98,99]"])
+    assert said["columns"][0]["high"] == 6
+
+
+def test_a_separator_that_is_not_the_files_is_refused(tmp_path, capsys):
+    path = write(tmp_path, "payroll.csv")
+    assert main(["data", "describe", str(path), "--target", "y", "--sep", ";"]) == 2
+    assert main(["run", "dataset=csv", f"dataset.path={path}", "dataset.target=y", 'dataset.sep=";"']) == 2
+    shown = capsys.readouterr().err
+    assert shown.count("got ';'; accepted: what stands between two cells of") == 2
+    assert shown.count("\n") == 2
+
+
+def test_the_next_command_says_where_public_points_are_from(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "swiss.csv", seed=1).rename("public.csv")
+    write(tmp_path, "swiss.csv")
+    of = ["data", "describe", "swiss.csv", "--target", "y"]
+    bought = [f"{name}.levels=private" for name in ("swiss", "clock", "plainpay")]
+    for more, points in ((["--rows", "public.csv"], "public.csv"), (bought, "marginals")):
+        sets = more if more[0] == "--rows" else [w for b in bought for w in ("--set", b)]
+        assert main([*of, *sets, "--set", "y.levels=[ill,well]"]) == 0
+        command = shlex.split(capsys.readouterr().out.split("next: ")[1])
+        assert command[-1] == f"dataset.public={points}"
+        assert main([*command[1:], "eps=20"]) == 0
+    assert main([*of, "--set", "y.levels=private"]) == 2  # the owner's classes would be written, unpaid
+    assert "they are not bought" in capsys.readouterr().err
 
 
 def test_lines_that_do_not_fit_are_refused_all_at_once(tmp_path, capsys, monkeypatch):
