@@ -125,7 +125,7 @@ def read_csv(
     `key` is how a user types an option of the format, for messages.
     """
     form = form or {}
-    usual = {key: form.get(key) for key in ("encoding", "decimal", "quote")}
+    usual: dict[str, Any] = {key: form.get(key) for key in ("encoding", "decimal", "quote")}
     given = replace(given, **{key: value for key, value in usual.items() if getattr(given, key) is None})
     given = replace(given, header=given.header and form.get("header", True))
     raw, checksum = read_bytes(path)
