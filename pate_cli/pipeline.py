@@ -384,12 +384,13 @@ def split_of(run: Prepared, streams: Streams, door: Door | None = None) -> Split
     return with_features(split, run.setting, run.plan, most, streams.features, cached=cached)
 
 
-def _student_fit(run: Prepared, split: Split, streams: Streams) -> Callable[[Answers], Any]:
-    """Function that fits the configured student on answers."""
+def _student_fit(run: Prepared, split: Split, streams: Streams) -> Callable[..., Any]:
+    """Function that fits the configured student on answers; its `probabilities` may be left as they are."""
     s, seed = run.config.student, int(streams.student.integers(2**31))
-    return lambda answers: students.fit_student(
+    size = run.sizes.n_private // max(run.n_teachers, 1)
+    return lambda answers, probabilities=True: students.fit_student(
         split.public,
-        replace(answers, part_size=run.sizes.n_private // max(run.n_teachers, 1)),
+        replace(answers, part_size=size),
         estimator=s.estimator,
         params=s.params,
         unanswered=s.unanswered,
@@ -397,4 +398,5 @@ def _student_fit(run: Prepared, split: Split, streams: Streams) -> Callable[[Ans
         n_classes=run.dataset.n_classes,
         seed=seed,
         mapped=run.setting.student_mapped,
+        probabilities=probabilities,
     )

@@ -16,7 +16,7 @@ __all__ = ["diagnostics"]
 
 
 def diagnostics(
-    run: Any, split: Split, trained: Any, answers: Answers, fit: Callable[[Answers], Any]
+    run: Any, split: Split, trained: Any, answers: Answers, fit: Callable[..., Any]
 ) -> dict[str, float]:
     """Compute figures of a repeat for experiments: NOT differentially private.
 
@@ -37,7 +37,7 @@ def diagnostics(
     if student not in trained.ceilings:
         exact = Answers(np.arange(len(vote)), vote, n_teachers=votes.n_teachers)
         exact = replace(exact, noisy_counts=votes.counts.astype(np.float64), noise=0.0) if counted else exact
-        judge, X = mapped_once(fit(exact), split.test)
+        judge, X = mapped_once(fit(exact, probabilities=False), split.test)
         trained.ceilings[student] = float(np.mean(judge.predict(X) == split.test.y))
     figures = {
         "ceiling": trained.ceilings[student],

@@ -29,6 +29,7 @@ def fit_student(
     seed: int | None,
     mapped: bool = False,
     weights: FloatArray | None = None,
+    probabilities: bool = True,
 ) -> Any:
     """Fit a student on the points of `answers.asked` that are answered; it predicts class codes.
 
@@ -39,12 +40,14 @@ def fit_student(
     Unanswered points are dropped, or labelled by `rng` uniformly at random (LZCW21 Algorithm 3, line 4).
     `seed` is the learner's `random_state`; `weights`, shape (q,), are those of answers that are all answered.
     Labels of one class give a constant, no labels the constant 0. ConfigError if the learner cannot learn.
-    With `mapped` it learns from the features of the points, and maps the records that it predicts.
+    With `mapped` it learns from the features of the points, and maps the records that it predicts. Without
+    `probabilities` those of a kernel student are not made as steep as they should be: its classes are wanted.
     """
     from pate_cli.features.classifiers import MappedClassifier
 
     seen = points.seen(mapped)
-    student = _fitted(seen.X, answers, estimator, params, unanswered, rng, n_classes, seed, weights)
+    given = (unanswered, rng, n_classes, seed, weights, probabilities)
+    student = _fitted(seen.X, answers, estimator, params, *given)
     return student if seen is points else MappedClassifier(points.features, student)
 
 
@@ -58,6 +61,7 @@ def _fitted(
     n_classes: int,
     seed: int | None,
     weights: FloatArray | None,
+    probabilities: bool,
 ) -> Any:
     """Fit a student on rows of X; see `fit_student`."""
     from pate_cli.learners.constant import ConstantClassifier
@@ -72,7 +76,8 @@ def _fitted(
         with _learning(estimator, f"the counts of {len(counts)} points"):
             student.fit_shares(P, shares, noise=noise)
             student.predict(P[:1])
-        if isinstance(student, KernelStudent) and answers.part_size and isinstance(P, np.ndarray):
+        steep = probabilities and answers.part_size and isinstance(P, np.ndarray)
+        if isinstance(student, KernelStudent) and steep:
             student.power = power_of(student, P, shares, noise, n_teachers)
         return student
     if learns_shares(estimator) and counts is not None and n_teachers is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ _MOST_RECORDS = 500  # of a teacher
 _NEWTON = 4  # steps of logistic regressions from 0, of two classes; of more one
 _POWERS = np.geomspace(0.25, 16.0, 61)
 _LEAST = 1e-3  # share of a class
+_NEVER = 1e-9  # how often a record counts that a teacher has not
 
 
 def power_of(student: Any, P: FloatArray, shares: FloatArray, noise: float, n_teachers: int) -> float:
@@ -27,40 +29,46 @@ def power_of(student: Any, P: FloatArray, shares: FloatArray, noise: float, n_te
     ``p = softmax(log mean share + t F)`` give labels of public points, these teachers of as many records as
     the real ones have, these votes with the mechanism's noise on, and these a student like this one. The
     power with which its shares have the least log loss against p is found for each t; t is that of which the
-    simulated shares vary over the points as much as the released ones do, noise taken out. The order of
-    classes stays.
+    simulated shares vary over the points as much as the released ones do, noise taken out, found between
+    two of those tried. The order of classes stays.
 
     `P` are the features of the points asked, shape (m, p), `shares` those released, with noise of a known
     standard deviation on each, shape (m, C). Only released and public numbers go in.
     """
+    usual = np.log(np.clip(shares.mean(axis=0), _LEAST, 1.0))
+    released = _energy(shares, n_teachers) - noise**2 * shares.shape[1]
+    at = cache(partial(_simulated, P, usual, student.part_size, noise))
+    below, above = _STEEPNESS[0], _STEEPNESS[-1]
+    while between := [each for each in _STEEPNESS if below < each < above]:
+        middle = between[(len(between) - 1) // 2]
+        below, above = (middle, above) if at(middle)[0] < released else (below, middle)
+    energies, powers = zip(at(below), at(above), strict=True)
+    power = float(np.exp(np.interp(released, np.maximum.accumulate(energies), powers)))
+    return power if np.isfinite(power) else 1.0
+
+
+def _simulated(
+    P: FloatArray, usual: FloatArray, part_size: int, noise: float, steepness: float
+) -> tuple[float, float]:
+    """Energy of the simulated shares, and the logarithm of the best power, where functions are so steep."""
     from pate_cli.students.kernel import KernelStudent
 
-    rng, (m, C) = np.random.default_rng(0), shares.shape
-    size = min(student.part_size, _MOST_RECORDS)
-    seen = np.column_stack([P, np.ones(m)])
-    centred = P - P.mean(axis=0)
-    usual = np.log(np.clip(shares.mean(axis=0), _LEAST, 1.0))
-    energies, powers = [], []
-    for steepness in _STEEPNESS:
-        losses, energy = np.zeros(len(_POWERS)), 0.0
-        for _ in range(_FUNCTIONS):
-            drawn = centred @ rng.normal(size=(P.shape[1], C))
-            p = _softmax(usual + steepness * drawn / max(float(drawn.std()), 1e-12))
-            exact = _votes(seen, p, size, rng) / _TEACHERS
-            noisy = exact + noise * rng.normal(size=exact.shape)
-            if C == 2:
-                noisy[:, 0] = 1 - noisy[:, 1]
-            fitted = KernelStudent(student.part_size).fit_shares(P, noisy, noise=noise)
-            logs = np.log(fitted.predict_proba(P))
-            for i, power in enumerate(_POWERS):
-                losses[i] -= float((p * _log_softmax(power * logs)).sum())
-            energy += _energy(exact, _TEACHERS) / _FUNCTIONS
-        energies.append(energy)
-        powers.append(np.log(_POWERS[losses.argmin()]))
-    released = _energy(shares, n_teachers) - noise**2 * C
-    ascending = np.maximum.accumulate(energies)
-    power = float(np.exp(np.interp(released, ascending, powers)))
-    return power if np.isfinite(power) else 1.0
+    rng, (m, C) = np.random.default_rng(0), (len(P), len(usual))
+    seen, centred = np.column_stack([P, np.ones(m)]), P - P.mean(axis=0)
+    losses, energy = np.zeros(len(_POWERS)), 0.0
+    for _ in range(_FUNCTIONS):
+        drawn = centred @ rng.normal(size=(P.shape[1], C))
+        p = _softmax(usual + steepness * drawn / max(float(drawn.std()), 1e-12))
+        exact = _votes(seen, p, min(part_size, _MOST_RECORDS), rng) / _TEACHERS
+        noisy = exact + noise * rng.normal(size=exact.shape)
+        if C == 2:
+            noisy[:, 0] = 1 - noisy[:, 1]
+        fitted = KernelStudent(part_size).fit_shares(P, noisy, noise=noise)
+        logs = np.log(fitted.predict_proba(P))
+        for i, power in enumerate(_POWERS):
+            losses[i] -= float((p * _log_softmax(power * logs)).sum())
+        energy += _energy(exact, _TEACHERS) / _FUNCTIONS
+    return energy, float(np.log(_POWERS[losses.argmin()]))
 
 
 def _votes(seen: FloatArray, p: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
@@ -68,7 +76,13 @@ def _votes(seen: FloatArray, p: FloatArray, size: int, rng: np.random.Generator)
     m, C = p.shape
     rows = rng.integers(0, m, (_TEACHERS, size))
     labels = (p[rows].cumsum(axis=2) > rng.random((_TEACHERS, size, 1))).argmax(axis=2)
-    votes = _logistic(seen[rows], np.eye(C)[labels], seen).argmax(axis=2)
+    if size < m:
+        x, y = seen[rows], np.eye(C)[labels]
+    else:  # a teacher has points several times: they are fitted once each
+        places = (np.arange(_TEACHERS)[:, None] * m + rows) * C + labels
+        y = np.bincount(places.ravel(), minlength=_TEACHERS * m * C).reshape(-1, m, C).astype(np.float64)
+        x = np.broadcast_to(seen, (_TEACHERS, *seen.shape))
+    votes = _logistic(x, y, seen).argmax(axis=2)
     counts: FloatArray = (votes[:, :, None] == np.arange(C)).sum(axis=0).astype(np.float64)
     return counts
 
@@ -77,17 +91,18 @@ def _logistic(x: FloatArray, y: FloatArray, points: FloatArray) -> FloatArray:
     """Scores of points by logistic regressions with a ridge of 1, a class against the rest: (k, m, C).
 
     A step is a weighted ridge regression; from 0 all classes have the same weights. Records x have shape
-    (k, s, d), their classes y (k, s, C).
+    (k, s, d), and y, of shape (k, s, C), says how often each is of which class.
     """
     from scipy.special import expit
 
     two, turned = y.shape[2] == 2, x.transpose(0, 2, 1)
+    n = np.maximum(y.sum(axis=2, keepdims=True), _NEVER)
     y = y[:, :, 1:] if two else y
     fitted = np.zeros_like(y)
     for _ in range(_NEWTON if two else 1):
         p = expit(fitted)
-        curved = np.maximum(p[:, :, :1] * (1 - p[:, :, :1]), _LEAST)
-        aim = fitted + (y - p) / curved
+        curved = n * np.maximum(p[:, :, :1] * (1 - p[:, :, :1]), _LEAST)
+        aim = fitted + (y - n * p) / curved
         if x.shape[1] < x.shape[2]:
             inner = x @ turned + np.eye(x.shape[1]) / curved
             weights = turned @ np.linalg.solve(inner, aim)
