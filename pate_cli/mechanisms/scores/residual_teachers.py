@@ -43,9 +43,15 @@ class RidgeTeachers:
     def coefficients(self, values: FloatArray, residuals: FloatArray) -> FloatArray:
         """Coefficients along the directions of k teachers: (k, s, r) and (k, s, C) to (k, r, C)."""
         x = values * self.spreads
-        inner = x @ x.transpose(0, 2, 1)
-        inner[:, np.arange(x.shape[1]), np.arange(x.shape[1])] += 1.0
-        solved: FloatArray = x.transpose(0, 2, 1) @ np.linalg.solve(inner, residuals)
+        turned = x.transpose(0, 2, 1)
+        of_records = x.shape[1] <= x.shape[2]  # whichever is fewer: one person may have very many records
+        inner = x @ turned if of_records else turned @ x
+        inner[:, np.arange(inner.shape[1]), np.arange(inner.shape[1])] += 1.0
+        solved: FloatArray = (
+            turned @ np.linalg.solve(inner, residuals)
+            if of_records
+            else np.linalg.solve(inner, turned @ residuals)
+        )
         return solved * self.spreads[:, None]
 
     def fit(

@@ -283,3 +283,16 @@ def test_linear_teachers_in_their_own_columns_have_a_response_that_mixes_directi
     private = Private(PrivateRecords(X, y, features=map_of))
     model = p.release(private, public, Door.seeded(0), np.random.default_rng(0)).model
     assert np.mean(model.predict(new) == true) > 0.9
+
+
+@pytest.mark.parametrize("records", [3, 40])
+def test_ridge_teachers_are_the_minimisers_whether_records_or_directions_are_more(records):
+    rng = np.random.default_rng(0)
+    values, residuals = rng.normal(size=(2, records, 8)), rng.normal(size=(2, records, 3))
+    spreads = rng.uniform(0.1, 1.0, 8)
+    for x, R, found in zip(
+        values * spreads, residuals, RidgeTeachers(spreads).coefficients(values, residuals), strict=True
+    ):
+        stacked = np.vstack([x, np.eye(8)])  # a ridge of 1 is a record more for each direction
+        exact = np.linalg.lstsq(stacked, np.vstack([R, np.zeros((8, 3))]), rcond=None)[0]
+        np.testing.assert_allclose(found, exact * spreads[:, None], atol=1e-12)
