@@ -19,7 +19,7 @@ from pathlib import Path
 import yaml
 from pate_cli.experiments.statements import STATEMENTS
 
-from pate_cli.engine.recipes import find_recipe
+from pate_cli.engine import recipes as engine_recipes
 from pate_cli.results.totals import Counted, once, shown, totals
 from pate_cli.results.verdicts import SHOWN, VerdictWord, code_of
 
@@ -28,6 +28,8 @@ PAGE = REPO / "docs" / "statements.md"
 REPRODUCE = REPO / "docs" / "reproduce.md"
 END = "<!-- end -->"
 VERDICTS = REPO / "docs" / "verdicts.csv"
+
+find_recipe = functools.cache(engine_recipes.find_recipe)  # asked for at each verdict
 CONSTRUCTIONS = REPO / "docs" / "constructions.md"
 COLUMNS = ("recipe", "of", "claim", "verdict", "seeds", "ours_less_claimed", "half_width", "margin", "reason")
 PAPERS = ("BTT18", "BTT18 long", "NB20", "LZCW21", "LWY25")

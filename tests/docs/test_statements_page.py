@@ -8,9 +8,8 @@ import re
 import numbered
 import numpy as np
 import pytest
-from numbered import PAGE, cited, constructions, evaluated, recipes, render
+from numbered import PAGE, cited, constructions, evaluated, find_recipe, recipes, render
 
-from pate_cli.engine.recipes import find_recipe
 from pate_cli.results.verdicts import FEWEST
 
 
