@@ -11,10 +11,10 @@ PIP := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-c
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tools claims lint bench docs clean
+.PHONY: help run test tools claims lint bench figures docs clean
 
 help: ## say what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
 
 run: $(VENV)/.run ## set everything up, then run the main job on the embedded data set
 	$(BIN)/pate run mechanism=svt eps=1.0
@@ -35,6 +35,9 @@ lint: $(VENV)/.dev ## ruff, import-linter and mypy, as before every commit
 
 bench: $(VENV)/.dev ## measure speed, as ratios of things run side by side (BENCH=--quick: a minute)
 	$(BIN)/python -m benchmarks $(BENCH)
+
+figures: $(VENV)/.dev ## measure and draw the figures of docs/ again (FIGURES=privacy-cost: one; minutes)
+	$(BIN)/python -m benchmarks.figures $(FIGURES)
 
 docs: $(VENV)/.docs ## build the site from docs/ into dist/site (its tools are installed once)
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs dist/site

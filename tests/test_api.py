@@ -55,10 +55,11 @@ def test_mechanisms_learn_and_say_what_it_cost(mechanism):
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
-def test_the_lines_of_the_readme_run_after_its_install(monkeypatch):
+def test_the_first_lines_of_the_docs_run_after_a_plain_install(monkeypatch):
     """Which brings no OpenDP."""
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
-    (lines,) = re.findall("```python\n(.*?)```", (REPO / "README.md").read_text(encoding="utf-8"), re.S)
+    page = (REPO / "docs" / "python.md").read_text(encoding="utf-8")
+    lines = re.findall("```python\n(.*?)```", page, re.DOTALL)[0]
     names: dict[str, Any] = {}
     exec(lines, names)
     assert names["model"].score(names["X"][3600:], names["y"][3600:]) > 0.8
