@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pate_cli import datasets
+from pate_cli.commands.reporting import say, show_next
 from pate_cli.config import hydra_composition, parse
 from pate_cli.datasets.multiset import record_digests
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, one_line
 from pate_cli.release import Ledger, Protected, open_ledgers
 from pate_cli.release.ledger import shown
 from pate_cli.release.verification import charged_elsewhere
 from pate_cli.terminal import err, out
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from pate_cli.types import Dataset
 
 __all__ = ["main"]
 
-_KINDS = {"open": "total", "raise": "total raised", "release": "charge", "certificate": "certificate"}
-_ROWS = 10
-"""Open rows shown without `--rows`."""
+_KINDS = {"open": "total", "raise": "total raised", "release": "charge"}
 
 
 def main(argv: list[str]) -> int:
@@ -89,7 +90,8 @@ def _init(options: argparse.Namespace) -> int:
         digests=partial(record_digests, dataset),
         second=options.second,
     )
-    out().print(f"{directory.path}: {_summary(ledger)}", soft_wrap=True, markup=False)
+    say(_summary(ledger))
+    say(one_line(f"It is kept in {directory.path}"))
     if unknown := [ledger_there.name for ledger_there in directory.ledgers() if not ledger_there.records]:
         text = (
             f"pate: an earlier pate began the ledger of {', '.join(unknown)}: whether these are its records"
@@ -101,6 +103,8 @@ def _init(options: argparse.Namespace) -> int:
         text = f"pate: releases here are charged to no ledger in {directory.path}: {names}; give a ledger of"
         text += " the same records no more than theirs had left, and know that it may open other public rows"
         err().print(text, soft_wrap=True, markup=False)
+    there = ["--ledger", options.ledger] if options.ledger else []
+    show_next("see what is left of it, at any time", [["pate", "ledger", "show", *there]])
     return 0
 
 
@@ -118,32 +122,44 @@ def _most_records(declared: int | None, dataset: Dataset) -> int | None:
 
 
 def _show(path: str | None, *, all_rows: bool) -> int:
-    from rich.table import Table
-
     directory = open_ledgers(path)
     ledgers = directory.ledgers()
     if not ledgers:
         err().print(
             f"no ledger in {directory.path}; pate ledger init starts one", soft_wrap=True, markup=False
         )
-    for ledger in ledgers:
-        out().print(_summary(ledger), soft_wrap=True, markup=False)
-        out().print(_open(ledger, all_rows=all_rows), soft_wrap=True, markup=False, highlight=False)
-        table = Table(box=None, pad_edge=False)
-        for name in ("time (UTC)", "release", "entry"):
-            table.add_column(name, no_wrap=True)
-        table.add_column("eps", justify="right")
-        table.add_column("delta", justify="right")
-        table.add_column("note", overflow="fold")
-        for entry in ledger.entries:
-            total, certificate = entry.kind in ("open", "raise"), entry.kind == "certificate"
-            cost = ["", ""] if certificate else [f"{entry.eps:g}", f"{entry.delta:.6g}"]
-            note = entry.note[:12] if certificate else entry.note
-            note += f"; {entry.purpose}" if entry.purpose else ""
-            id = "" if total else entry.id
-            table.add_row(entry.time[:19], id, _KINDS[entry.kind], *cost, note)
-        out().print(table)
+    for number, ledger in enumerate(ledgers):
+        if number:
+            out().print()
+        say(_summary(ledger))
+        say(_open(ledger, all_rows=all_rows))
+        out().print()
+        out().print(_entries(ledger))
     return 0
+
+
+def _entries(ledger: Ledger) -> Table:
+    """A line for each total and each charge."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("time (UTC)", "entry", "release"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("eps", justify="right")
+    table.add_column("delta", justify="right")
+    table.add_column("what for", overflow="fold")
+    certified = {entry.id for entry in ledger.entries if entry.kind == "certificate"}
+    for entry in ledger.entries:
+        if entry.kind == "certificate":
+            continue
+        charge = entry.kind == "release"
+        note = [entry.note, entry.purpose]
+        note += ["no certificate: it was not finished"] if charge and entry.id not in certified else []
+        id = entry.id[:8] if charge else ""
+        cost = f"{entry.eps:g}", f"{entry.delta:.4g}"
+        time = entry.time[:16].replace("T", " ")
+        table.add_row(time, _KINDS[entry.kind], id, *cost, one_line("; ".join(filter(None, note))))
+    return table
 
 
 def _show_json(path: str | None) -> int:
@@ -164,31 +180,29 @@ def _show_json(path: str | None) -> int:
 
 def _summary(ledger: Ledger) -> str:
     (eps, delta), (eps_left, delta_left) = ledger.total, ledger.left
-    return (
-        f"{ledger.name} ({ledger.fingerprint[:12]}): left eps={shown(eps_left)}, delta={shown(delta_left)}"
-        f" of eps={shown(eps)}, delta={shown(delta)}; {_protects(ledger)}"
+    return one_line(
+        f"Ledger {ledger.fingerprint[:12]} of {ledger.name}: eps {shown(eps_left)} of {shown(eps)} and delta "
+        f"{shown(delta_left)} of {shown(delta)} are left. {_protects(ledger)}"
     )
 
 
 def _protects(ledger: Ledger) -> str:
     """What losses are of, for people."""
     if ledger.protects is None:
-        return "protects what its releases say: an earlier pate did not write it down"
+        return "It protects what its releases say: an earlier pate did not write it down."
     most = f" (at most {ledger.most_records})" if ledger.most_records else ""
-    return f"protects {ledger.protects}{most}"
+    return f"It protects {ledger.protects}{most}."
 
 
 def _open(ledger: Ledger, *, all_rows: bool) -> str:
-    """Say whose features the releases of a ledger publish."""
+    """Say whose columns the releases of a ledger publish."""
     if ledger.public is None:
         if any(entry.kind == "release" for entry in ledger.entries):
-            return "features open: none: the public points of all releases came from files of their own"
-        return "features open: the first release fixes the rows"
+            return "No record's columns are public: all public points came from files of their own."
+        return "No record's columns are public: the first release decides."
     rows, n_records = ledger.public.rows, ledger.public.n_records
-    listed = ", ".join(map(str, rows if all_rows else rows[:_ROWS]))
-    if not all_rows and len(rows) > _ROWS:
-        listed += f" and {len(rows) - _ROWS} more (--rows lists them)"
+    numbers = f"first is 0: {', '.join(map(str, rows))}" if all_rows else "first is 0: --rows"
     return (
-        f"features open: {len(rows)} of {n_records} records, the public points of every release; eps and"
-        f" delta protect the other {n_records - len(rows)}; open rows, from 0: {listed}"
+        f"The columns of {len(rows):,} of the {n_records:,} records are public, in this and every later "
+        f"release; eps protects the other {n_records - len(rows):,}. (Row numbers, the {numbers}.)"
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
-from pate_cli.commands.table import collect
+from pate_cli.commands.table import card_of, collect, find_release
 from pate_cli.errors import DataError, InputError
 from pate_cli.terminal import check_file, err, write_output
 
@@ -23,6 +24,8 @@ def main(argv: list[str]) -> int:
     if options.output is None and output.exists():
         raise InputError(f"{output}: is there already; --output {output} writes over it")
     check_file(output)
+    if (release := find_release(options.paths)) is not None:
+        return _of_release(release, output, options)
 
     from pate_cli.results.details import find_view
     from pate_cli.results.listing import find
@@ -40,12 +43,28 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def _of_release(directory: Path, output: Path, options: argparse.Namespace) -> int:
+    """Write the card of a release, not among its files, which `pate verify` compares."""
+    from pate_cli.results.html import render
+
+    if output.resolve().is_relative_to(directory.resolve()):
+        accepted = "a file elsewhere: pate verify compares the files of a release"
+        raise InputError(f"--output {output}: accepted: {accepted}")
+    if options.view:
+        raise InputError("--view: not with a release, whose page is made from its certificate alone")
+    page = card_of(directory).page
+    text = render(replace(page, title=options.title or page.title))
+    write_output(output, text)
+    err().print(f"written to {output}", style="dim", markup=False, soft_wrap=True)
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate page",
-        description="Write one HTML file of runs, a sweep, a frontier, ...: what was found, figure, table, "
-        "what to do next, and everything else folded. It needs no network, fits a phone and paper, and "
-        "follows a dark mode.",
+        description="Write one HTML file of runs, a sweep, a frontier, a release, ...: what was found, "
+        "figure, table, what to do next, and everything else folded. It needs no network, fits a phone and "
+        "paper, and follows a dark mode.",
         epilog="Example: pate page outputs/frontier/mushroom-1a2b3c --output mushroom.html",
     )
     parser.add_argument(

@@ -16,6 +16,7 @@ import numpy as np
 from pate_cli.checks import Real, take
 from pate_cli.commands.own_files import add_format_options, read_table
 from pate_cli.commands.printing import add_output_options, print_json
+from pate_cli.commands.reporting import say
 from pate_cli.datasets import kind_of
 from pate_cli.datasets.column import distinct_texts
 from pate_cli.datasets.labels import Labels, identity
@@ -23,6 +24,7 @@ from pate_cli.datasets.libsvm import parse
 from pate_cli.datasets.names import shown
 from pate_cli.datasets.new_records import training_table
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
+from pate_cli.results.tables import Column, Table
 from pate_cli.students import load_student
 from pate_cli.terminal import check_file, err, out, write_output
 
@@ -34,6 +36,8 @@ __all__ = ["main"]
 
 _RARE = 0.2
 """Share of the second class below which accuracy says little."""
+
+_MOST = 15  # labels of the summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +77,8 @@ def main(argv: list[str]) -> int:
     text = _text(columns)
     if args.output is not None:
         write_output(args.output, text)
+        if out().is_terminal:  # a script reads nothing here
+            _summary(args, labels)
     elif out().is_terminal:  # labels come from the file, and may hold control characters
         out().out("\n".join(map(one_line, text.rstrip("\n").split("\n"))), highlight=False)
     else:
@@ -82,6 +88,16 @@ def main(argv: list[str]) -> int:
     if measured:
         err().print(one_line(measured), soft_wrap=True, markup=False)
     return 0
+
+
+def _summary(args: argparse.Namespace, labels: Sequence[str]) -> None:
+    """Say how many records have which label, where these are written to a file."""
+    counts = Counter(labels).most_common(_MOST)
+    say(one_line(f"{len(labels):,} records of {args.data} are labelled in {args.output}."))
+    out().print()
+    columns = [Column("label", numeric=False), Column("records"), Column("%")]
+    cells = [[one_line(label), f"{n:,}", f"{100 * n / len(labels):.1f}"] for label, n in counts]
+    Table(columns, cells).show(quiet=True)
 
 
 def _accuracy(classes: Sequence[str], ours: list[str], theirs: Labels, thresholded: bool) -> str:

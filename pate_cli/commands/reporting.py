@@ -15,7 +15,7 @@ from pate_cli.results.page import PAGE, Report, write
 from pate_cli.results.tables import printable
 from pate_cli.terminal import err, out
 
-__all__ = ["publish", "show_report"]
+__all__ = ["publish", "say", "show_next", "show_report"]
 
 
 def show_report(report: Report, options: argparse.Namespace, command: str, place: str = "") -> None:
@@ -27,7 +27,7 @@ def show_report(report: Report, options: argparse.Namespace, command: str, place
         notes = [plain(text) for text in (*report.notes, *report.explain)]
         print_json(command, shown, notes, answer=plain(report.answer))
         return
-    _say(plain(report.answer))
+    say(plain(report.answer))
     out().print()
     if report.lines:
         _show_lines(report.lines)
@@ -40,16 +40,20 @@ def show_report(report: Report, options: argparse.Namespace, command: str, place
     if texts:
         out().print()
     for text in texts:
-        _say(plain(text))
+        say(plain(text))
     if report.next_step is not None:
-        title, commands = report.next_step
-        _say(f"\n{title}:")
-        for words in commands:
-            for line in wrapped(words, min(out().width, 80)):
-                out().print(line, markup=False, soft_wrap=True)
+        show_next(*report.next_step)
 
 
-def _say(text: str) -> None:
+def show_next(title: str, commands: Sequence[Sequence[str]]) -> None:
+    """Print commands to type next."""
+    say(f"\n{title}:")
+    for words in commands:
+        for line in wrapped(words, min(out().width, 80)):
+            out().print(line, markup=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
     """Print a sentence, broken between words at 80 columns, or fewer on a narrow terminal."""
     for part in printable(text, out()).split("\n"):
         lines = textwrap.wrap(part, min(out().width, 80), break_long_words=False, break_on_hyphens=False)

@@ -104,6 +104,7 @@ def _run(
         force=line.force,
         sweep=line.multirun,
         command=command,
+        show=show,
     )
     if line.sweeper:
         grid.remark(
@@ -171,12 +172,18 @@ def _show(line: command_line.CommandLine, composer: Composer) -> None:
 
 
 def run_jobs(
-    jobs: Mapping[Path, Row], finished: Path, *, force: bool, sweep: bool, command: Sequence[str]
+    jobs: Mapping[Path, Row],
+    finished: Path,
+    *,
+    force: bool,
+    sweep: bool,
+    command: Sequence[str],
+    show: Callable[..., None] = lambda _: None,
 ) -> list[float | None]:
-    """Run jobs, or make the one release; the mean accuracy of each job."""
+    """Run jobs, or make the one release, which `show` prints; the mean accuracy of each job."""
     if any(job.raw["release"] for job in jobs.values()):  # public files only: no record of a failure
         ((directory, job),) = jobs.items()
-        release(job.prepared, job.raw, directory)
+        show(release(job.prepared, job.raw, directory))
         return [None]
     return execute(jobs, finished, force=force, sweep=sweep, command=command)
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from pate_cli.commands.printing import add_output_options, print_json
+from pate_cli.commands.reporting import say, show_next
 from pate_cli.errors import InputError, one_line
 from pate_cli.release import open_ledgers
 from pate_cli.terminal import err, out
@@ -41,11 +42,20 @@ def main(argv: list[str]) -> int:
         word, style = words[check.passed]
         text = one_line(f"{check.title}: {check.found}" if check.found else check.title)
         table.add_row(Text(word, style), Text(text))
+    if failed:
+        say(one_line(f"Do not trust {options.directory}: it is not what was released."))
+    elif any(check.passed is None for check in checks):
+        say(one_line(f"{options.directory} fits its certificate; there is no ledger here to check that by."))
+    else:
+        say(one_line(f"{options.directory} is what was released, and the ledger has paid for it."))
+    out().print()
     out().print(table)
     if failed:
         err().print(f"pate: {failed} of {len(checks)} checks failed", markup=False)
     elif any(check.passed is None for check in checks):
         err().print("pate: without the ledger, a forgery of all files would not show", markup=False)
+    else:
+        show_next("see what it is", [["pate", "page", str(options.directory)]])
     return 1 if failed else 0
 
 

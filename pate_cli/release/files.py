@@ -13,30 +13,26 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli import results
 from pate_cli.datasets import FILES as FILES_OF_A_DATASET
-from pate_cli.datasets.schema import certified
+from pate_cli.datasets.schema import Schema, certified
 from pate_cli.errors import ConfigError
-from pate_cli.runs.evaluation import lines, stated
+from pate_cli.release.card import OPEN_ROWS, Card
+from pate_cli.release.certificates import CERTIFICATE, CERTIFICATE_VERSION
+from pate_cli.results.markdown import markdown
+from pate_cli.runs.evaluation import stated
 from pate_cli.students import dump_student, says_one_class
 
 if TYPE_CHECKING:
-    from jinja2 import Template
-
     from pate_cli.pipeline import Prepared, Publication
     from pate_cli.release.ledger import Ledger
 
 __all__ = ["ANSWERS", "CARD", "CERTIFICATE", "CERTIFICATE_VERSION", "FILES", "RESULT", "STUDENT"]
 __all__ += ["certificate", "claim", "contents", "model_card", "record", "sha256", "to_json"]
-
-CERTIFICATE = "certificate.json"
-CERTIFICATE_VERSION = 3
-"""Version 2, which is read too, has no sizes of files. Version 1 had no hash of the ledger's entry."""
 
 CARD = "model_card.md"
 RESULT = "result.json"
@@ -54,6 +50,9 @@ _NOTES = {
     "accuracy": "not measured: it would be computed from held-back records without privacy",
     "config": "the seed, the machine and the directories of the run are left out",
 }
+
+_FORM = ("sep", "encoding", "decimal", "header")
+"""How a table is written, as options of `pate predict` say it."""
 
 _CONFIG_KEYS = ["dataset", "features", "teacher", "student", "mechanism", "split", "generate"]
 _CONFIG_KEYS += ["evaluate", "threshold"]
@@ -148,7 +147,7 @@ def contents(
         **_evaluation(run, released),
         "message": (problem and f"the answers are released, a student is not: {problem}") or alike,
     }
-    data[CARD] = model_card(facts)
+    data[CARD] = model_card(facts | {"files": {name: len(content) for name, content in data.items()}})
     final = to_json(result)
     data[CERTIFICATE] = certificate(facts, {**data, RESULT: final})
     return data | {RESULT: final}, result
@@ -188,6 +187,7 @@ def _certified(
         "answers": sha256(answers),
         "data": {
             "dataset": result["dataset"],
+            **_as_typed(result["config"]["dataset"], schema),
             "columns": None if columns is None else [str(name) for name in columns],
             "schema": None
             if schema is None
@@ -207,7 +207,7 @@ def _certified(
             "the answers in answers.csv, and the student: both are made of what the mechanism released",
         ],
         "not_covered": [
-            *([] if own_file else ["records that are public points: their features are open"]),
+            *([] if own_file else [OPEN_ROWS]),
             "whatever was learnt from these records elsewhere, in another ledger or without one, as by"
             " experiments whose figures were looked at before this configuration was chosen",
             f"more than {unit}: of k that belong together, eps is k times as large at least",
@@ -219,6 +219,17 @@ def _certified(
             "entry": len(charged.entries) - 1,
             "hash": charged.hashes[-1],
         },
+    }
+
+
+def _as_typed(options: Mapping[str, Any], schema: Schema | None) -> dict[str, Any]:
+    """Name of the file, its target, and how it is written: of what was typed, or declared in a schema."""
+    declared = {} if schema is None else {**schema.form, "sep": schema.form.get("delimiter")}
+    form = {key: options.get(key) if options.get(key) is not None else declared.get(key) for key in _FORM}
+    return {
+        "file": next((options[key] for key in ("path", "private") if options.get(key)), None),
+        "target": options.get("target") or (schema and schema.target),
+        "form": {key: value for key, value in form.items() if value is not None},
     }
 
 
@@ -274,40 +285,4 @@ def _answers_table(released: Publication, classes: Sequence[str]) -> bytes:
 
 def model_card(facts: Mapping[str, Any]) -> bytes:
     """Content of `model_card.md`; a function of the certified facts alone."""
-    return _template().render(**facts, evaluated=lines(facts.get("evaluation", {"figures": {}}))).encode()
-
-
-@cache
-def _template() -> Template:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(  # Markdown: `_text` and `_code` escape what comes from outside
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"text": _text, "code": _code, "number": _number, "bound": _bound}
-    return environment.get_template("model_card.md")
-
-
-def _text(text: str) -> str:
-    """Keep text to one line, and from being read as Markdown or HTML."""
-    flat = " ".join(text.split())
-    for char in "\\`*_<>[]#|":
-        flat = flat.replace(char, "\\" + char)
-    return flat
-
-
-def _code(name: str) -> str:
-    return "`" + " ".join(json.dumps(name, ensure_ascii=False)[1:-1].replace("`", "'").split()) + "`"
-
-
-def _bound(value: Any) -> str:
-    """A bound: a number, or a date."""
-    return value if isinstance(value, str) else _number(value)
-
-
-def _number(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float | int) else str(value)
+    return markdown(Card(facts, ".").page).encode()

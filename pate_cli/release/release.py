@@ -7,6 +7,7 @@ unexpected error is reported by its type and place only, since a message may quo
 from __future__ import annotations
 
 import contextlib
+import json
 import secrets
 import traceback
 from dataclasses import replace
@@ -20,21 +21,22 @@ from pate_cli import pipeline, terminal
 from pate_cli.datasets.multiset import record_digests
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.release import files
+from pate_cli.release.card import Card
 from pate_cli.release.exact_noise import ExactNoise
 from pate_cli.release.ledger import Ledger, Protected, PublicRows
 from pate_cli.release.ledger_directory import open_ledgers
-from pate_cli.runs.evaluation import lines
 from pate_cli.terminal import write_file
 
 if TYPE_CHECKING:
     from pate_cli.pipeline import Prepared
+    from pate_cli.results.page import Report
     from pate_cli.types import PrivacyLoss
 
 __all__ = ["release"]
 
 
-def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
-    """Claim the directory, charge the ledger, do the release and write its files.
+def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
+    """Claim the directory, charge the ledger, do the release and write its files; what is said of it.
 
     `raw` is the composed configuration. InputError if the release is refused: nothing is charged, and nothing
     is left behind. OSError says whether the ledger or a file cannot be written, RuntimeError that anything
@@ -58,7 +60,6 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
         drawn = np.sort(streams.split.permutation(run.dataset.n_records)[: run.sizes.n_public])
         public = ledger.public or PublicRows(run.dataset.n_records, tuple(drawn.tolist()))
         run = replace(run, public_rows=np.array(public.rows, dtype=np.int64))
-        _say(_what_becomes_public(run))
     id = secrets.token_hex(8)
     result = files.record(run, raw, id)
     files.claim(directory, result)
@@ -105,10 +106,15 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
             f"{unrecorded}; the release is charged, and whole in {directory}, but pate verify"
             " will not find its certificate in the ledger",
         )
-    if evaluation := result.get("evaluation"):
-        _say(f"on {evaluation['n']:,} held-out records, with 95% intervals: {'; '.join(lines(evaluation))}")
     if result["message"]:
         _say(result["message"])
+    facts = json.loads(content[files.CERTIFICATE])
+    return Card(facts, str(_from_here(directory))).report(charged[0])
+
+
+def _from_here(directory: Path) -> Path:
+    """A directory as somebody here types it."""
+    return directory.relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
 
 
 def _check_public(run: Prepared) -> None:
@@ -119,10 +125,11 @@ def _check_public(run: Prepared) -> None:
             accepted = f"a file of public points, with release=true and dataset.unit={dataset.unit}"
             raise ConfigError("dataset.public", None, accepted)
         if not run.config.split.public_from_private:
-            accepted = (
-                f"true, as {_what_becomes_public(run)}; or dataset.public=FILE, public points of their own"
+            n, of = run.sizes.n_public, dataset.n_records
+            raise InputError(
+                "no public points: give dataset.public=FILE, or split.public_from_private=true, which"
+                f" publishes the columns of {n:,} of your {of:,} records (eps protects the others)"
             )
-            raise ConfigError("split.public_from_private", False, accepted)
     elif dataset.classes_from_private:
         accepted = "the labels there are, as [no,yes]: a release does not read them from the private file"
         raise ConfigError("dataset.classes", None, accepted)
@@ -131,14 +138,6 @@ def _check_public(run: Prepared) -> None:
         raise ConfigError("dataset.n_features", None, accepted)
     if dataset.test is not None:
         raise ConfigError("dataset.test", "a file", "null with release=true: nothing is measured")
-
-
-def _what_becomes_public(run: Prepared) -> str:
-    return (
-        f"the features of {run.sizes.n_public:,} of the {run.dataset.n_records:,} records of"
-        f" {run.dataset.name} become public, by their row numbers and in the student (categories,"
-        " means, ranges), and so do the names of the classes; eps and delta protect the other records"
-    )
 
 
 def _say(text: str) -> None:

@@ -9,8 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pate_cli.errors import DataError, shortened
+from pate_cli.errors import shortened
 from pate_cli.release import files
+from pate_cli.release.certificates import CERTIFICATE, MOST_TEXT, read_certificate, read_text
 from pate_cli.release.ledger import Ledger
 from pate_cli.release.ledger_directory import LedgerDirectory
 from pate_cli.runs.evaluation import REPORT, check_size, stated
@@ -23,9 +24,6 @@ _MOST_BYTES = 2**31
 """Of all files of a release together."""
 
 _ALL = {*files.FILES, files.POINTS}
-
-_MOST_TEXT = 2**25
-"""Of a file in JSON: parsed, it takes some twenty times as much."""
 
 
 class ReleaseCheck(NamedTuple):
@@ -42,19 +40,16 @@ def verify(directory: Path, ledgers: LedgerDirectory) -> list[ReleaseCheck]:
     Without a directory of ledgers the files are checked against the certificate alone: that shows damage,
     and not a forgery of all of them.
     """
-    try:
-        names = set(os.listdir(directory))
-    except OSError as error:
-        raise DataError(f"{directory}: {error.strerror}; {_ACCEPTED}") from None
-    certificate, facts, certified = _certificate(directory, names)
-    data, problems = _contents(directory, names, certified)
+    certificate, facts, about = read_certificate(directory)
+    names = set(os.listdir(directory))
+    data, problems = _contents(directory, names, about)
 
     @cache
     def ledger_of() -> Ledger:
         return ledgers.read(facts["ledger"]["fingerprint"])
 
     of_files: dict[str, Callable[[], str]] = {
-        "files: as certified, none missing, none added": lambda: _files(names, certified, problems),
+        "files: as certified, none missing, none added": lambda: _files(names, about, problems),
         f"{files.RESULT} says what is certified": lambda: _result(data, facts),
         f"{files.ANSWERS} has the queries and labels that are certified": lambda: (
             "" if files.sha256(data.get(files.ANSWERS, b"")) == facts["answers"] else "it has others"
@@ -79,13 +74,11 @@ def verify(directory: Path, ledgers: LedgerDirectory) -> list[ReleaseCheck]:
 def charged_elsewhere(place: Path, ledgers: LedgerDirectory) -> list[Path]:
     """Folders of releases in a directory, those in it, and below `outputs`, whose charge is in no ledger."""
     hashes = {code for ledger in ledgers.ledgers() for code in ledger.hashes}
-    certificates = {
-        path for form in ("", "*/", "outputs/**/") for path in place.glob(form + files.CERTIFICATE)
-    }
+    certificates = {path for form in ("", "*/", "outputs/**/") for path in place.glob(form + CERTIFICATE)}
     elsewhere = []
     for path in sorted(certificates):
         try:
-            charged = json.loads(_text(path))["ledger"]["hash"] in hashes
+            charged = json.loads(read_text(path))["ledger"]["hash"] in hashes
         except Exception:  # of an earlier version of pate, or of another program
             charged = False
         if not charged:
@@ -101,41 +94,6 @@ def _check(title: str, problem: Callable[[], str]) -> ReleaseCheck:
     return ReleaseCheck(title, not text, text)
 
 
-_ACCEPTED = "accepted: the folder of a release"
-
-
-def _text(path: Path) -> bytes:
-    """Content of a file in JSON; OSError, also for one that is too large."""
-    with open_file(path) as file:
-        content = file.read(_MOST_TEXT + 1)
-    if len(content) > _MOST_TEXT:
-        raise OSError(0, f"more than {_MOST_TEXT:,} bytes")
-    return content
-
-
-def _certificate(directory: Path, names: set[str]) -> tuple[bytes, dict[str, Any], dict[str, dict[str, Any]]]:
-    """Content of the certificate, its facts, and the size and hash of each other file."""
-    path = directory / files.CERTIFICATE
-    if path.name not in names:
-        raise DataError(f"{directory}: no {path.name}; {_ACCEPTED}")
-    try:
-        content = _text(path)
-        facts = dict(json.loads(content))
-        version = facts["schema_version"]
-        certified = {
-            name: about if isinstance(about, dict) else {"sha256": about}  # in version 2
-            for name, about in facts.pop("files").items()
-        }
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); {_ACCEPTED}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise DataError(f"{path}: damaged; {_ACCEPTED}") from None
-    if version not in (accepted := (2, files.CERTIFICATE_VERSION)):
-        unknown = f"a certificate of version {shortened(repr(version))}"
-        raise DataError(f"{path}: {unknown}; accepted: {', '.join(map(str, accepted))}")
-    return content, facts, certified
-
-
 def _contents(
     directory: Path, names: set[str], certified: Mapping[str, Mapping[str, Any]]
 ) -> tuple[dict[str, bytes], dict[str, str]]:
@@ -149,7 +107,7 @@ def _contents(
         try:
             with open_file(directory / name) as file:
                 size = os.fstat(file.fileno()).st_size
-                most = min(left, _MOST_TEXT) if name == files.RESULT else left
+                most = min(left, MOST_TEXT) if name == files.RESULT else left
                 if size != about.get("bytes", size):
                     problems[name] = "was changed"
                 elif size > most:
@@ -165,7 +123,7 @@ def _contents(
 
 
 def _files(names: set[str], certified: Mapping[str, Any], problems: Mapping[str, str]) -> str:
-    present, stated = names - {files.CERTIFICATE}, set(certified)
+    present, stated = names - {CERTIFICATE}, set(certified)
     foreign = (present - stated) | (stated - _ALL)
     messages = [f"{name} is missing" for name in sorted(stated - present)]
     messages += [f"{name} is not of the release" for name in sorted(foreign)]

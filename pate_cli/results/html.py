@@ -110,9 +110,10 @@ def tag(word: str) -> Markup:
 
 
 def table_look(table: Table) -> Mapping[str, Any]:
-    """How a table is shown: as wide as the page where it has a verdict a row, on a phone two lines a row."""
+    """How a table is shown: as wide as the page where it is the main one, on a phone two lines a row."""
     numeric = sum(column.numeric for column in table.columns)
-    full = any(column.tags for column in table.columns) and not any(c.group for c in table.columns)
+    full = any(column.tags for column in table.columns) or bool(table.looks)
+    full = full and not any(column.group for column in table.columns)
     return {"stack": max(1, numeric) if full and numeric <= 6 else 0, "full": full}
 
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["listed", "name", "plain", "quoted"]
+from pate_cli.errors import one_line
+
+__all__ = ["bare", "listed", "name", "plain", "quoted"]
+
+
+def bare(text: object) -> str:
+    """A text of the data or the user, on one line, without signs of ours."""
+    return one_line(str(text)).replace("`", "").replace("*", "")
 
 
 def name(text: object) -> str:
-    """A name, as of a method or a column, marked as one; signs of ours in it are dropped."""
-    return f"`{str(text).replace('`', '').replace('*', '')}`"
+    """A name, as of a method or a column, marked as one."""
+    return f"`{bare(text)}`"
 
 
 def quoted(text: object) -> str:
     """A value of the data, between quotation marks."""
-    return f"“{str(text).replace('`', '').replace('*', '')}”"
+    return f"“{bare(text)}”"
 
 
 def plain(text: str) -> str:

@@ -12,13 +12,14 @@ from html import escape
 
 from pate_cli.results.sentences import best_attack
 
-__all__ = ["Level", "Line", "colours", "lines", "spread"]
+__all__ = ["LETTER", "Level", "Line", "colours", "drawing", "lines", "short", "spread", "words"]
 
 _HUES = ("blue", "orange", "green", "black", "pink", "sky", "gold", "violet")
 _METHODS = ("best", "gaussian", "active", "svt", "noisy_gd", "output_perturbation", "svt-liu2021")
 _ALIASES = {"PSQ": "gaussian", "ASQ": "active", "svt tight": "svt", "svt liu2021": "svt-liu2021"}
 _SIZE = 13  # of text, in units of the drawing
-_LETTER = 7.7  # width of a letter, on average
+LETTER = 7.7
+"""Width of a letter, on average, in units of the drawing."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,13 @@ def _lines(
     wide: bool,
 ) -> str:
     width, height = (820, 330) if wide else (358, 380)
-    ends = [_short(line.name, wide) + (f" {line.points[-1][1]:.1f}" if wide else "") for line in drawn]
+    ends = [
+        short(line.name, 36 if wide else 19) + (f" {line.points[-1][1]:.1f}" if wide else "")
+        for line in drawn
+    ]
     left, top = (44 if wide else 40), 30
     least = (140 if wide else 106) if delta is not None else 40  # the words below the axis
-    right = max(least, min(max(map(len, ends)) * _LETTER + 26, 0.42 * width))
+    right = max(least, min(max(map(len, ends)) * LETTER + 26, 0.42 * width))
     bottom = 46 if delta is not None else 28
     marks = sorted({at for line in drawn for at, _, _ in line.points})
     logarithmic = marks[0] > 0
@@ -136,39 +140,36 @@ def _lines(
 
     ident, base = ("wide" if wide else "narrow"), height - bottom
     out = [
-        f'<svg class="{ident}" viewBox="0 0 {width} {height}" role="img" '
-        f'aria-labelledby="{ident}-t {ident}-d"><title id="{ident}-t">{escape(title)}</title>'
-        f'<desc id="{ident}-d">{escape(desc)}</desc>',
         f'<clipPath id="{ident}-c"><rect x="{left}" y="{top - 14}" width="{width}" '
         f'height="{base - top + 14}"/></clipPath>',
-        _words(0, 12, y, "soft fine"),
+        words(0, 12, y, "soft fine"),
     ]
     for k in range(round((high - low) / step) + 1):
         at = py(low + k * step)
         out.append(f'<line class="grid" x1="{left}" x2="{width - right:.1f}" y1="{at:.1f}" y2="{at:.1f}"/>')
-        out.append(_words(left - 8, at + 5, f"{low + k * step:.6g}", "soft", "end"))
+        out.append(words(left - 8, at + 5, f"{low + k * step:.6g}", "soft", "end"))
     out.append(f'<line class="axis" x1="{left}" x2="{width - right:.1f}" y1="{base}" y2="{base}"/>')
     for at in _labelled(marks, place, 44 if delta is not None else 34):
         out.append(
             f'<line class="axis" x1="{place(at):.1f}" x2="{place(at):.1f}" y1="{base}" y2="{base + 5}"/>'
         )
-        out.append(_words(place(at), base + 22, f"{at:g}", "", "middle"))
+        out.append(words(place(at), base + 22, f"{at:g}", "", "middle"))
         if delta is not None:
             attack = f"{best_attack(at, delta):.0f}%"
-            out.append(_words(place(at), base + 41, attack, "soft fine", "middle"))
+            out.append(words(place(at), base + 41, attack, "soft fine", "middle"))
     log = ", log scale" if wide and logarithmic and len(marks) > 1 else ""
-    out.append(_words(width - right + 18, base + 22, f"{x}{log}", "soft"))
+    out.append(words(width - right + 18, base + 22, f"{x}{log}", "soft"))
     if delta is not None:
         attack = "best attack right in" if wide else "attack right in"
-        out.append(_words(width - right + 18, base + 41, attack, "soft fine"))
+        out.append(words(width - right + 18, base + 41, attack, "soft fine"))
     below = [not level.above and py(level.y) + 17 < base - 3 for level in levels]
     wanted = [py(level.y) + (17 if under else -7) for level, under in zip(levels, below, strict=True)]
-    words = spread(wanted, 15, top - 8, base - 3)
-    for level, at in zip(levels, words, strict=True):
+    places = spread(wanted, 15, top - 8, base - 3)
+    for level, at in zip(levels, places, strict=True):
         dash = " dash" if level.dash else ""
         out.append(
             f'<line class="ref{dash}" x1="{left}" x2="{width - right:.1f}" y1="{py(level.y):.1f}" '
-            f'y2="{py(level.y):.1f}"/>{_words(left + 4, at, level.name, "soft fine")}'
+            f'y2="{py(level.y):.1f}"/>{words(left + 4, at, level.name, "soft fine")}'
         )
     body, names = [], []
     wanted = [py(min(max(line.points[-1][1], low), high)) for line in drawn]
@@ -185,9 +186,20 @@ def _lines(
         names.append(
             f'<g class="{line.colour}">'
             f'<path class="lead" d="M{a:.1f} {wanted[k]:.1f} L{b - 5:.1f} {at:.1f}"/>'
-            f"{_words(b, at + 5, end, 'of big' if line.main else 'of')}</g>"
+            f"{words(b, at + 5, end, 'of big' if line.main else 'of')}</g>"
         )
-    return "".join([*out, f'<g clip-path="url(#{ident}-c)">', *body, "</g>", *names, "</svg>"])
+    parts = [*out, f'<g clip-path="url(#{ident}-c)">', *body, "</g>", *names]
+    return drawing(parts, width, height, title=title, desc=desc, wide=wide)
+
+
+def drawing(parts: Sequence[str], width: int, height: float, *, title: str, desc: str, wide: bool) -> str:
+    """One of both drawings of a figure, of its parts."""
+    ident = "wide" if wide else "narrow"
+    return (
+        f'<svg class="{ident}" viewBox="0 0 {width} {height:g}" role="img" '
+        f'aria-labelledby="{ident}-t {ident}-d"><title id="{ident}-t">{escape(title)}</title>'
+        f'<desc id="{ident}-d">{escape(desc)}</desc>{"".join(parts)}</svg>'
+    )
 
 
 def _body(line: Line, points: Sequence[tuple[float, float, float | None]], scale: float) -> str:
@@ -209,7 +221,8 @@ def _body(line: Line, points: Sequence[tuple[float, float, float | None]], scale
     return f'<g class="{kind}">{"".join(parts)}</g>'
 
 
-def _words(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> str:
+def words(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> str:
+    """A text at a place."""
     looks = f'class="{kind}" ' if kind else ""
     return f'<text {looks}text-anchor="{anchor}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
 
@@ -223,6 +236,6 @@ def _labelled(marks: Sequence[float], place: Callable[[float], float], room: flo
     return kept
 
 
-def _short(name: str, wide: bool) -> str:
-    most = 36 if wide else 19
+def short(name: str, most: int) -> str:
+    """A name with at most so many letters."""
     return name if len(name) <= most else name[: most - 1] + "…"

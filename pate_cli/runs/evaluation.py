@@ -24,7 +24,7 @@ from pate_cli.students.calibrated import CalibratedStudent, log_odds, probabilit
 from pate_cli.teachers import judge_each
 from pate_cli.types import FloatArray, PrivacyLoss, PrivateRecords, Split
 
-__all__ = ["REPORT", "Evaluation", "check", "check_size", "diagnosed", "evaluated", "figures", "lines"]
+__all__ = ["REPORT", "Evaluation", "check", "check_size", "diagnosed", "evaluated", "figures"]
 __all__ += ["stated"]
 
 _EDGES = 11
@@ -216,19 +216,6 @@ def check_size(released: dict[str, Any], n_classes: int) -> None:
     cells = 2 * B + (C * C if C > 2 else 0)
     if C < 2 or B > _EDGES + 2 or sizes != (C, (B - 1,), (B, 5), (cells,)):
         raise ValueError("a report of another size than that of its classes")
-
-
-def lines(evaluation: dict[str, Any]) -> list[str]:
-    """Each figure in words, with its interval."""
-    sentences = []
-    for name, estimate in evaluation["figures"].items():
-        shown = (
-            f"{estimate['estimate']:.3f} ({estimate['low']:.3f} to {estimate['high']:.3f})"
-            if estimate["told"]
-            else "cannot be told"
-        )
-        sentences.append(f"{name.replace('_', ' ')}: {shown}")
-    return sentences
 
 
 def _each(student: Any, X: Any, n_classes: int) -> FloatArray:

@@ -31,14 +31,14 @@ def test_init_and_show(capsys, directory):
     shown = capsys.readouterr()
     assert (shown.out, "pate ledger init" in shown.err, directory.exists()) == ("", True, False)
     assert _init("--eps", "2", "--delta", "1e-4") == 0
-    assert "left eps=2, delta=0.0001 of eps=2, delta=0.0001" in capsys.readouterr().out
+    assert "eps 2 of 2 and delta 0.0001 of 0.0001 are" in capsys.readouterr().out
     ledgers = open_ledgers()
     (there,) = ledgers.ledgers()
     ledgers.charge(there.fingerprint, PrivacyLoss(0.5, 2.5e-5, ""), "svt, 40 queries")
     assert ledger.main(["show"]) == 0
-    shown = capsys.readouterr().out
-    left = "left eps=1.5, delta=7.5e-05 of eps=2, delta=0.0001"
-    for text in (left, "release", "svt, 40 queries", there.fingerprint[:12]):
+    shown = " ".join(capsys.readouterr().out.split())
+    left = "eps 1.5 of 2 and delta 7.5e-05 of 0.0001"
+    for text in (left, "charge", "svt, 40 queries;", there.fingerprint[:12]):
         assert text in shown
 
 
@@ -57,7 +57,7 @@ def test_a_directory_named_on_the_line_goes_first(directory, tmp_path, capsys):
     _init("--eps", "2", "--delta", "0", "--ledger", str(other))
     assert not directory.exists()
     assert ledger.main(["show", "--ledger", str(other)]) == 0
-    assert "left eps=2" in capsys.readouterr().out
+    assert "eps 2 of 2" in capsys.readouterr().out
 
 
 FORMS = {

@@ -44,12 +44,15 @@ def test_from_a_plan_to_a_release(own, capsys):
     few = ["2" if word == "10" else word for word in frontier] + ["--methods", "best,gaussian"]
     init, release = printed(capsys, *few)
     assert init[:2] == ["ledger", "init"]
-    assert cli.main(init) == 0
-    assert cli.main([*release, "hydra.run.dir=released"]) == 0
+    (show,) = printed(capsys, *init)
+    assert printed(capsys, *show) == []
+    verify, page = printed(capsys, *release, "hydra.run.dir=released")
     assert (own / "released" / "student.skops").is_file()
-    left = capsys.readouterr().out
+    assert printed(capsys, *verify) == [page]
+    assert cli.main(page) == 0
+    assert "released" in (own / "page.html").read_text()
     assert cli.main([*release, "hydra.run.dir=again"]) == 0  # there is room for one more
-    assert "left eps=" in left
+    assert "Left in the ledger: eps 0 of 2." in " ".join(capsys.readouterr().out.split())
 
 
 def test_of_a_sweep_and_of_two_of_its_jobs(own, capsys):

@@ -188,7 +188,7 @@ def patients(n, seed, **changes):
     return table.assign(**changes)
 
 
-def test_names_and_probabilities_are_a_table(hospital, tmp_path, capsys):
+def test_names_and_probabilities_are_a_table(hospital, tmp_path, monkeypatch, capsys):
     table = patients(200, 2)
     for new, write in (("new.csv", table.to_csv), ("new.parquet", table.to_parquet)):
         if new.endswith(".parquet"):
@@ -213,6 +213,10 @@ def test_names_and_probabilities_are_a_table(hospital, tmp_path, capsys):
         assert (likely == found["label"]).mean() > 0.99  # but for ties
     assert main(["predict", str(hospital), str(tmp_path / "new.csv"), "--id", "patient"]) == 0
     assert capsys.readouterr().out.splitlines()[:2] == ["patient,label", f"00,{csv_cell(found['label'][0])}"]
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal: what was done is said
+    assert main([*argv, "--output", str(tmp_path / "out.csv")]) == 0
+    answer = " ".join(capsys.readouterr().out.partition("\n\n")[0].split())
+    assert answer == f"200 records of {tmp_path / new} are labelled in {tmp_path / 'out.csv'}."
 
 
 def csv_cell(text):

@@ -145,7 +145,7 @@ def test_a_model_that_a_mechanism_learns_is_released_and_reopened(place, people,
     assert len(open_ledgers().ledgers()[0].public.rows) == 40
     if mechanism == "tune":
         chosen = record.plan["chosen"]
-        assert f"Chosen of the candidates: `{chosen}`." in (place / "out" / "model_card.md").read_text()
+        assert f"Method `tune`, which chose `{chosen}`; " in (place / "out" / "model_card.md").read_text()
     capsys.readouterr()
     assert predict([str(place / "out" / "student.skops"), str(people), "--target", "class"]) == 0
     assert float(capsys.readouterr().err.partition("accuracy ")[2].split()[0]) > 0.8
@@ -169,7 +169,7 @@ def test_all_noise_of_such_a_release_is_of_the_exact_kind_and_whole(place, peopl
 def test_two_releases_draw_differently_but_open_the_same_rows(place, people, capsys):
     assert _release(people, place / "a", "eps=11") == 2  # refused by the ledger, it fixes no rows
     assert cli.main(["ledger", "show"]) == 0
-    assert "features open: the first release fixes the rows" in capsys.readouterr().out
+    assert "columns are public: the first release decides" in capsys.readouterr().out
     for name in ("a", "b"):
         assert _release(people, place / name, "eps=3") == 0
     first, second = (_answers(place / name) for name in ("a", "b"))
@@ -177,9 +177,9 @@ def test_two_releases_draw_differently_but_open_the_same_rows(place, people, cap
     assert list(first) != list(second)  # another order; alike with probability 1/40!
     assert first != second  # other parts, other noise
     assert cli.main(["ledger", "show", "--rows"]) == 0
-    shown = capsys.readouterr().out
-    assert "features open: 40 of 1500 records" in shown
-    assert "eps and delta protect the other 1460" in shown
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "The columns of 40 of the 1,500 records are public" in shown
+    assert "eps protects the other 1,460" in shown
     assert ", ".join(map(str, sorted(first))) in shown
     for size in (41, 0.1):
         capsys.readouterr()
@@ -274,7 +274,9 @@ def test_the_charge_is_on_disk_before_there_is_noise(place, people, capsys, monk
     assert _release(people, place / "out", f"mechanism={mechanism}", "eps=4") == 0
     assert seen[0] == ["open", "release"]
     if mechanism == "svt":  # it may say more than that rows are opened
-        assert re.search(r"pate: svt: stops after \d+ unstable votes; ", capsys.readouterr().err)
+        assert re.search(
+            r"pate: svt: labels .* It stops after \d+ points that are too close", capsys.readouterr().err
+        )
 
 
 def test_without_a_ledger_nothing_is_done(place, capsys, monkeypatch):

@@ -85,26 +85,25 @@ def test_no_byte_of_the_private_file_is_written_and_the_second_release_is_refuse
     assert (record["mechanism"], record["sizes"]["n_private"]) == ("best", PERSONS)
     assert record["sizes"]["n_records"] is None
     card = files["out/model_card.md"].decode()
-    assert "one patient\\_id, all of its records; replaced by any others" in card
-    assert f"{PERSONS} private units (one patient\\_id, all of its records); 0 of 0 queries" in card
+    assert "- Protects: one patient\\_id, all of its records (replaced by any others; of k" in card
+    assert f"- Made from: {PERSONS} persons" in card
     held = json.loads(files["out/certificate.json"])["data"]["schema"]
     assert held["ward"] == {"kind": "category", "levels": ["A", "B"], "from": "pub.csv"}
-    assert (
-        f"- `lab`: numbers from {held['lab']['low']:g} to {held['lab']['high']:g}, clipped (pub.csv).\n"
-        in card
-    )
-    assert "- `ward`: categories: `A`, `B` (pub.csv).\n" in card
+    bounds = f"number from {held['lab']['low']:.6g} to {held['lab']['high']:.6g}"
+    assert f"| `lab` | {bounds}; values beyond are moved to the end | pub.csv |\n" in card
+    assert "| `ward` | one of “A”, “B” | pub.csv |\n" in card
     assert main(["verify", "out"]) == 0
     capsys.readouterr()
     assert main(["ledger", "show"]) == 0
-    said = "features open: none: the public points of all releases came from files of their own"
-    assert said in capsys.readouterr().out
+    said = "No record's columns are public: all public points came from files of their own."
+    assert said in capsys.readouterr().out.replace("\n", " ")
     assert main(["list", ".", "--json"]) == 0
     (listed,) = json.loads(capsys.readouterr().out)["tables"]["table"]
     assert (listed["kind"], listed["datasets"], listed["repeats_done"]) == ("release", "priv.csv", 1)
-    assert main(["page", "out"]) == 2
-    assert "a release measures nothing" in capsys.readouterr().err
+    assert main(["page", "out", "--output", "card.html"]) == 0
+    assert not [secret for secret in kept if secret in Path("card.html").read_bytes()]
     before = written(".")
+    capsys.readouterr()
     assert released("second") == 2
     said = capsys.readouterr().err
     assert said.startswith("pate: ledger of priv.csv: this release costs eps=4")
@@ -139,12 +138,14 @@ def test_a_release_from_one_file_asks_for_the_word_and_then_fixes_rows(private, 
     assert main(["ledger", "init", *ONE, "--eps", "5", "--delta", "1e-3"]) == 0
     given = [*VOTES, "split.public=40"]
     assert main(given) == 2
-    said = "pate: split.public_from_private: got False; accepted: true, as the features of 40 of the 900"
-    assert capsys.readouterr().err.splitlines()[-1].startswith(said)
+    said = (
+        "split.public_from_private=true, which publishes the columns of 40 of your 900 records (eps protects"
+    )
+    assert said in capsys.readouterr().err.splitlines()[-1]
     assert main([*VOTES, *TWO, "hydra.run.dir=a"]) == 0
     capsys.readouterr()
     assert main([*given, "split.public_from_private=true", "hydra.run.dir=b"]) == 0
-    assert "the features of 40 of the 900 records of csv become public" in capsys.readouterr().err
+    assert "The columns of 40 records are public now" in capsys.readouterr().out
     (ledger,) = open_ledgers().ledgers()
     assert (len(ledger.public.rows), len(ledger.entries)) == (40, 5)
 
@@ -162,8 +163,8 @@ def test_losses_of_persons_and_of_records_are_not_added(private, capsys):
     assert "nothing without dataset.unit" in capsys.readouterr().err
     assert not Path("ledger").exists()
     assert main(["ledger", "init", *GIVEN, *total, "--most-records", "3"]) == 0
-    protects = "; protects one patient_id, all of its records (at most 3)\n"
-    assert capsys.readouterr().out.endswith(protects)
+    protects = "It protects one patient_id, all of its records (at most 3)."
+    assert protects in capsys.readouterr().out.replace("\n", " ")
     assert released("out", "eps=1") == 0
     before = written(".")
     capsys.readouterr()
@@ -177,7 +178,7 @@ def test_losses_of_persons_and_of_records_are_not_added(private, capsys):
     assert said.endswith("; accepted: dataset.unit=patient_id\n")
     assert written(".") == before
     assert main(["ledger", "show"]) == 0
-    assert protects in capsys.readouterr().out
+    assert protects in capsys.readouterr().out.replace("\n", " ")
     assert main(["ledger", "show", "--json"]) == 0
     (ledger,) = json.loads(capsys.readouterr().out)["ledgers"]
     person = {"unit": "patient_id", "neighbours": "replace"}
@@ -192,7 +193,7 @@ def test_losses_of_persons_and_of_records_are_not_added(private, capsys):
 def test_losses_of_records_and_of_persons_are_not_added(private, capsys):
     given = [*ONE, "dataset.drop=[patient_id]"]
     assert main(["ledger", "init", *given, "--eps", "9", "--delta", "1e-3"]) == 0
-    assert capsys.readouterr().out.endswith("; protects one record\n")
+    assert "It protects one record." in capsys.readouterr().out.replace("\n", " ")
     assert released("out", "eps=1") == 2
     assert capsys.readouterr().err.endswith(
         "its losses are of one record, not of one patient_id, all of its records: nothing proved makes one of"

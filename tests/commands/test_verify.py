@@ -95,7 +95,7 @@ def test_releases_as_they_were_made_pass(place, capsys):
     assert [_verify(capsys, folder) for folder in FOLDERS] == [[], []]
     card = (place / "one" / "model_card.md").read_text()
     assert "(1, 1e-05)-differential privacy" in card
-    assert "Purpose: to see whether it is one." in card
+    assert "Purpose: to see whether it is one" in card
     assert "`x <b>`" in card
     assert str(place) not in card
 

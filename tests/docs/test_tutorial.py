@@ -43,4 +43,4 @@ def test_the_tutorial_ends_with_a_verified_release(tmp_path, monkeypatch, capsys
     }
     facts = json.loads(Path("release/certificate.json").read_text())
     assert facts["evaluation"]["figures"]["accuracy"]["low"] > 0.7
-    assert "- accuracy: 0." in Path("release/model_card.md").read_text()
+    assert "| accuracy | 9" in Path("release/model_card.md").read_text()

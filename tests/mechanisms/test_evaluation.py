@@ -138,7 +138,9 @@ def test_a_certificate_with_another_figure_is_found(tmp_path, monkeypatch, capsy
         "threshold=youden",
     ]
     assert main(["run", *argv, "hydra.run.dir=out"]) == 0
-    assert "95% intervals: accuracy: 0." in capsys.readouterr().err
+    said = capsys.readouterr().out
+    assert "\nPublished in out: finds " in said
+    assert "\naccuracy " in said
     assert main(["verify", "out"]) == 0
     assert "## How good it is" in Path("out/model_card.md").read_text()
     capsys.readouterr()

@@ -1,0 +1,73 @@
+"""Certificates of releases, which may be anybody's: their place, their version, and reading one."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pate_cli.errors import DataError, shortened
+from pate_cli.terminal import open_file
+
+__all__ = ["ACCEPTED", "CERTIFICATE", "CERTIFICATE_VERSION", "MOST_TEXT", "read_certificate", "read_text"]
+
+CERTIFICATE = "certificate.json"
+"""Name of the file."""
+
+CERTIFICATE_VERSION = 3
+"""Version 2, which is read too, has no sizes of files. Version 1 had no hash of the ledger's entry."""
+
+MOST_TEXT = 2**25
+"""Most bytes of a file in JSON: parsed, it takes some twenty times as much."""
+
+ACCEPTED = "accepted: the folder of a release"
+
+
+def read_text(path: Path) -> bytes:
+    """Content of a file in JSON; OSError, also for one that is too large."""
+    with open_file(path) as file:
+        content = file.read(MOST_TEXT + 1)
+    if len(content) > MOST_TEXT:
+        raise OSError(0, f"more than {MOST_TEXT:,} bytes")
+    return content
+
+
+def read_certificate(directory: Path) -> tuple[bytes, dict[str, Any], dict[str, dict[str, Any]]]:
+    """Content of a release's certificate, its facts, and the size and hash of each other file.
+
+    DataError, in one line, if there is none.
+    """
+    path = directory / CERTIFICATE
+    try:
+        names = os.listdir(directory)
+    except OSError as error:
+        raise DataError(f"{directory}: {error.strerror}; {ACCEPTED}") from None
+    if path.name not in names:
+        raise DataError(f"{directory}: no {path.name}{_unfinished(directory)}; {ACCEPTED}")
+    try:
+        content = read_text(path)
+        facts = dict(json.loads(content))
+        version = facts["schema_version"]
+        about = {
+            name: one if isinstance(one, dict) else {"sha256": one}  # in version 2
+            for name, one in facts.pop("files").items()
+        }
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); {ACCEPTED}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise DataError(f"{path}: damaged; {ACCEPTED}") from None
+    if version not in (accepted := (2, CERTIFICATE_VERSION)):
+        unknown = f"a certificate of version {shortened(repr(version))}"
+        raise DataError(f"{path}: {unknown}; accepted: {', '.join(map(str, accepted))}")
+    return content, facts, about
+
+
+def _unfinished(directory: Path) -> str:
+    """What the result of a release that did not come to its end says."""
+    with suppress(Exception):
+        result = json.loads(read_text(directory / "result.json"))
+        if result["release"] is True:
+            return f" (the release is {result['status']}: {shortened(result['message'])})"
+    return ""
