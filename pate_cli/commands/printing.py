@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import InputError
@@ -57,7 +58,8 @@ def print_table(
     for number, each in enumerate(tables.values()):
         if number and each.cells:
             out().print()
-        each.show(quiet=options.quiet)
+        said = each if options.explain else replace(each, note=each.meaning)
+        said.show(quiet=options.quiet)
 
 
 def print_json(

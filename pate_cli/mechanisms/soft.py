@@ -153,8 +153,8 @@ class SoftPlan(Mechanism):
         if self.tests is None:
             return None
         return (
-            f"stops after {self.cutoff:,} unanswered queries or {self.tests.cutoff:,} failed tests; the"
-            f" remaining of {self.setting.n_public:,} queries are not asked"
+            f"stops after {self.cutoff:,} points without an answer, or {self.tests.cutoff:,} failed tests, "
+            f"of {self.setting.n_public:,} points"
         )
 
     def release(

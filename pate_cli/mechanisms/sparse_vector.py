@@ -73,20 +73,13 @@ class SparseVector(VoteMechanism):
         return SparseVectorSession(self.calibration, door, runs)
 
     def unanswered(self) -> str | None:
-        """Bound on the queries left unanswered at the cutoff, and the lead at which a vote is answered.
-
-        With unanimous votes a query is unstable with probability u = `p_unstable` of ``ceil(K/2) - 1``, on
-        average over the threshold's noise; where that is drawn anew after an unstable answer, a threshold
-        that has let queries pass is lower, and u an upper bound. So ``ell u`` bounds how many are expected.
-        """
+        """Say when no more is answered, and the lead at which a vote is, every other time."""
         c, K = self.calibration, self.n_teachers
-        expected = c.ell * c.p_unstable(max_distance(K))
-        unanimous = f" With unanimous votes at most {expected:.2g} are unstable on average."
         lead = 2 * math.ceil(c.margin(0.5)) + 1
         return (
-            f"stops after {c.cutoff:,} unstable vote{'s' * (c.cutoff > 1)}; the remaining of {c.ell:,}"
-            f" queries are not asked.{unanimous * (expected < c.cutoff)} A lead of {lead:,} of {K:,} votes is"
-            " answered at least half the time."
+            f"labels a point only where the teachers agree by a wide margin: with a lead of {lead:,} of "
+            f"{K:,} votes it does so at least every second time. It stops after {c.cutoff:,} point"
+            f"{'s that are' if c.cutoff > 1 else ' that is'} too close"
         )
 
     def outlook(self) -> Outlook:
@@ -309,11 +302,11 @@ def cannot_answer(
     if n_records is not None and teachers > n_records:
         advice = f"(there are {n_records} private records)"
     distance, half = max_distance(n_teachers), c.margin(0.5)
-    needed = f" and half of the answers need {half:.1f}" * (half > distance)
+    survives = math.ceil(max(c.threshold, half))
     return InfeasibleError(
         f"mechanism={mechanism} cannot answer with {n_teachers} teachers at eps={c.eps:g}, {options}, "
-        f"calibration={c.rule}: a unanimous vote has distance {distance}, the threshold is "
-        f"{c.threshold:.1f}{needed}; what would do: "
+        f"calibration={c.rule}: it labels a point only if the outcome would survive about {survives:,} "
+        f"changed votes, and even if all {n_teachers:,} agree it survives {distance:,}; what would do: "
         + "; or ".join([f"at least {teachers} teachers {advice}", *ways])
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from pate_cli.errors import InputError
-from pate_cli.results.interval import EPS_NOTE, T_NOTE, Interval
+from pate_cli.results.interval import EPS_NOTE, EPS_USED, T_NOTE, Interval
 from pate_cli.results.means import MeasuredRow, pivoted, pooled, rows_of, sort_keys
 from pate_cli.results.settings import SYNONYMS, differing
 from pate_cli.results.tables import ABSENT, Column, Table, number
@@ -18,7 +19,7 @@ from pate_cli.results.tables import ABSENT, Column, Table, number
 __all__ = ["METRICS", "overview"]
 
 GUARANTEE = (
-    f"{EPS_NOTE} eps used depends on the outputs: a report, not a guarantee. "
+    f"{EPS_NOTE} {EPS_USED} "
     "Accuracy, also of the same student on exact votes, is measured on held-out data: not differentially "
     "private."
 )
@@ -101,9 +102,7 @@ def _averages(
     keys = [_known("--by", key, texts) for key in by]
     if pivot is not None:
         pivot = _known("--pivot", pivot, texts)
-        if pivot in keys:
-            raise InputError(f"--pivot {pivot}: is among --by; its values cannot be rows and columns")
-        keys = keys or [key for key in (*_ALWAYS[:2], "eps", *_telling(texts)) if key != pivot]
+        keys = [key for key in keys or (*_ALWAYS[:2], "eps", *_telling(texts)) if key != pivot]
     chosen = [*keys, *([] if pivot is None else [pivot])]
     groups: dict[tuple[str, ...], list[int]] = {}
     for index, (row, text) in enumerate(zip(rows, texts, strict=True)):
@@ -304,7 +303,13 @@ def _remarks(rows: Sequence[MeasuredRow], left_out: int) -> list[str]:
         lines.append(
             f"{what}: one configuration on different data: SHA-256 {', '.join(names)}, in this order"
         )
-    lines += [f"warning: {_name(row)}: {text}" for row in rows for text in warnings(row)]
+    said: dict[str, list[str]] = {}  # by their words, whatever their numbers
+    for row in rows:
+        for text in warnings(row):
+            said.setdefault(re.sub(r"\d[\d.,]*", "", text), []).append(f"warning: {_name(row)}: {text}")
+    lines += [
+        f"{first}{f'; so in {len(others):,} more rows' if others else ''}" for first, *others in said.values()
+    ]
     return lines + [
         f"{row.status}: {_name(row)}: {row.reason or 'no message'}" for row in rows if row.status != "ok"
     ]

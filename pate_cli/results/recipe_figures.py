@@ -34,7 +34,7 @@ _AXES = {
     "accuracy": "accuracy on the test split",
     "answered": "queries answered (mean)",
     "asked": "queries asked (mean)",
-    "eps_ex_post": "eps_ex_post",
+    "eps_ex_post": "eps used",
     "label_agreement": "labels that agree with\nthe teachers' vote (share)",
     "label_accuracy": "labels that are right (share)",
     "ceiling": "accuracy of the student\non exact votes",

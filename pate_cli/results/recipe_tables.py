@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pate_cli.results.interval import T_NOTE, Interval
+from pate_cli.results.interval import EPS_NOTE, EPS_USED, T_NOTE, Interval
 from pate_cli.results.means import MeasuredRow, flat, paired_difference
 from pate_cli.results.tables import ABSENT, Column, Table, number
 from pate_cli.results.verdicts import Verdict, rule
@@ -25,7 +25,7 @@ PRINTED = tuple(
 """Columns of the numbers printed in a paper."""
 
 NOTE = (
-    "eps is the guarantee of one repeat; eps_ex_post depends on the outputs: a report, not a guarantee. "
+    f"{EPS_NOTE} {EPS_USED} "
     "Accuracy is measured on held-out records: not differentially private. "
     f"{T_NOTE}; the paper's is as printed; a difference has the error of the printed mean, if known."
 )
@@ -136,7 +136,7 @@ def _measured() -> list[tuple[Column, Callable[[MeasuredRow], str]]]:
     return [
         (Column("answered", "queries"), lambda row: _mean(row.over("answered"), ".1f")),
         (Column("asked", "queries"), lambda row: _mean(row.over("asked"), ".1f")),
-        (Column("eps_ex_post"), lambda row: _mean(row.over("eps_ex_post"), ci=False)),
+        (Column("eps used"), lambda row: _mean(row.over("eps_ex_post"), ci=False)),
         (Column("accuracy ± ci95"), lambda row: _mean(row.over("accuracy"))),
         (Column("label agreement", detail=True), lambda row: _mean(row.over("label_agreement"))),
         (Column("status", numeric=False), lambda row: row.status),

@@ -38,7 +38,7 @@ def rows(monkeypatch, tmp_path, capsys):
         assert main(["plan", *argv, "--explain"]) == 0
         out, err = capsys.readouterr()
         show.said = err.splitlines()
-        known = r"pate: eps [\d.e+-]+, [\w-]+: (stops after|at most|noise of standard deviation) [\d,]+"
+        known = r"pate: eps [\d.e+-]+, [\w-]+: (labels a point only|at most|noise of standard deviation)"
         assert all(re.match(known, line) for line in show.said)
         assert list(tmp_path.iterdir()) == []
         assert max(len(line) for line in out.splitlines() if "dataset.path" not in line) <= 80
@@ -122,7 +122,8 @@ def test_published_calibrations_are_those_of_the_papers(rows, eps, cutoff, liu, 
 def test_what_is_known_of_unanswered_queries_is_said(rows):
     rows("mechanism=svt", "eps=1", "mechanism.cutoff=10")
     (line,) = rows.said
-    assert line.startswith("pate: eps 1, svt: stops after 10 unstable votes; the remaining of 400 queries")
+    assert line.startswith("pate: eps 1, svt: labels a point only where the teachers agree")
+    assert line.endswith(" It stops after 10 points that are too close")
     for mechanism in ("gaussian", "gnmax"):  # they answer all
         rows(f"mechanism={mechanism}", "eps=2", "dataset.n_records=9000")
         assert rows.said == []

@@ -67,7 +67,7 @@ def test_files_and_schema(pate):
     expected, written = err.splitlines()
     assert (code, written) == (0, "written to out")
     assert re.fullmatch(
-        r"pate: svt: stops after 20 unstable votes; the remaining of 40 queries are not asked.*", expected
+        r"pate: svt: labels a point only .* It stops after 20 points that are too close", expected
     )
     shown = [name for name in files("out") if not name.startswith((".hydra", ".finished"))]
     assert shown == ["repeats.csv", "result.json", "student.skops"]
@@ -334,7 +334,7 @@ def test_an_infeasible_point_of_a_sweep_is_a_finding(pate):
     code, out, err = pate("-m", "mechanism=svt,gaussian", "eps=0.01,5", "hydra.sweep.dir=all")
     assert code == 0
     assert err.endswith("written to all\n")
-    assert "svt: stops after 20 unstable votes" in err
+    assert "It stops after 20 points" in err
     assert "gaussian: noise of standard deviation" in err
     assert [result(f"all/{i}")["status"] for i in range(4)] == ["infeasible", "ok", "ok", "ok"]
     assert (result("all/0")["eps"], result("all/0")["accuracy"]) == (0.01, None)

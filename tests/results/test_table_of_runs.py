@@ -178,7 +178,6 @@ def test_a_pivot_has_a_column_a_value_in_their_order():
     ("given", "said"),
     [
         ({"by": ["nope"]}, "--by: 'nope': no such setting of these rows; there are: dataset, mechanism,"),
-        ({"by": ["eps"], "pivot": "eps"}, "--pivot eps: is among --by"),
     ],
 )
 def test_keys_that_are_not_there_are_refused_with_those_that_are(given, said):
