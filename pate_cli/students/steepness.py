@@ -65,8 +65,7 @@ def _simulated(
             noisy[:, 0] = 1 - noisy[:, 1]
         fitted = KernelStudent(part_size).fit_shares(P, noisy, noise=noise)
         logs = np.log(fitted.predict_proba(P))
-        for i, power in enumerate(_POWERS):
-            losses[i] -= float((p * _log_softmax(power * logs)).sum())
+        losses -= (p * _log_softmax(_POWERS[:, None, None] * logs)).sum(axis=(1, 2))
         energy += _energy(exact, _TEACHERS) / _FUNCTIONS
     return energy, float(np.log(_POWERS[losses.argmin()]))
 
@@ -120,8 +119,8 @@ def _energy(shares: FloatArray, n_teachers: int) -> float:
 
 
 def _log_softmax(scores: FloatArray) -> FloatArray:
-    scores = scores - scores.max(axis=1, keepdims=True)
-    logs: FloatArray = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    scores = scores - scores.max(axis=-1, keepdims=True)
+    logs: FloatArray = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
     return logs
 
 
