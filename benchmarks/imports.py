@@ -12,7 +12,7 @@ _SMALL = ("dataset.n_records=2000", "split.public=40", "compute.workers=1")
 
 BUDGETS: dict[tuple[str, ...], int] = {
     ("--help",): 70,
-    ("table", "--help"): 95,
+    ("table", "--help"): 120,
     ("predict", "--help"): 290,
     ("data", "list"): 360,
     ("verify", "--help"): 460,

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.version import VERSION as __version__
+
 if TYPE_CHECKING:
     from pate_cli.api import PateClassifier, Privacy, run
 
 __all__ = ["PateClassifier", "Privacy", "__version__", "results", "run"]
-
-__version__ = "1.0.0"
 
 
 def __getattr__(name: str) -> Any:

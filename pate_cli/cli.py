@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TextIO
 
-from pate_cli import __version__
 from pate_cli.engine.signals import terminable
 from pate_cli.errors import InputError, Terminated
+from pate_cli.version import VERSION
 
 __all__ = ["COMMANDS", "entry_point", "main"]
 
@@ -101,7 +101,7 @@ def _main(args: list[str]) -> int:
         commands = "\n".join(f"  {name:<11} {text}" for name, text in COMMANDS.items())
         return _say(_USAGE.format(commands=commands))
     if args[0] == "--version":
-        return _say(f"pate {__version__}\n")
+        return _say(f"pate {VERSION}\n")
     name, *rest = args
     if name in ("-sc", "--shell-completion"):
         return int(import_module("pate_cli.commands.completion").main(rest, list(COMMANDS)))

@@ -386,17 +386,10 @@ def split_of(run: Prepared, streams: Streams, door: Door | None = None) -> Split
 
 def _student_fit(run: Prepared, split: Split, streams: Streams) -> Callable[..., Any]:
     """Function that fits the configured student on answers; its `probabilities` may be left as they are."""
-    s, seed = run.config.student, int(streams.student.integers(2**31))
-    size = run.sizes.n_private // max(run.n_teachers, 1)
-    return lambda answers, probabilities=True: students.fit_student(
-        split.public,
-        replace(answers, part_size=size),
-        estimator=s.estimator,
-        params=s.params,
-        unanswered=s.unanswered,
-        rng=streams.student,
-        n_classes=run.dataset.n_classes,
-        seed=seed,
-        mapped=run.setting.student_mapped,
-        probabilities=probabilities,
+    s, size = run.config.student, run.sizes.n_private // max(run.n_teachers, 1)
+    common: dict[str, Any] = {"estimator": s.estimator, "params": s.params, "unanswered": s.unanswered}
+    common |= {"n_classes": run.dataset.n_classes, "mapped": run.setting.student_mapped}
+    common |= {"rng": streams.student, "seed": int(streams.student.integers(2**31))}
+    return lambda answers, **how: students.fit_student(
+        split.public, replace(answers, part_size=size), **common, **how
     )

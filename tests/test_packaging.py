@@ -84,7 +84,7 @@ def test_wheel_carries_package_configs_and_recipes(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     expected = {path.relative_to(REPO).as_posix() for path in (REPO / "pate_cli").rglob("*.py")}
     expected.add("pate_cli/py.typed")
-    for top in ("conf", "experiments", "pate_cli/results/templates", "pate_cli/release/templates"):
+    for top in ("conf", "experiments", "pate_cli/results/templates"):
         files = {path.relative_to(REPO).as_posix() for path in (REPO / top).rglob("*") if path.is_file()}
         files = {name for name in files if "__pycache__" not in name}  # of studies that were imported here
         assert files

@@ -410,8 +410,8 @@ BUGS = [
     ("a student's part size by records, not persons", records_of_persons, marginals,
      "pipeline:_student_fit", "run.sizes.n_private // max(", "len(split.private.y) // max("),
     ("a student weighted by the private share of a class", one_class, one_file,
-     "pipeline:_student_fit", "params=s.params",
-     "params=s.params | ({'class_weight': 'balanced'} if len(np.unique(split.private.y)) > 2 else {})"),
+     "pipeline:_student_fit", '"params": s.params',
+     "'params': s.params | ({'class_weight': 'balanced'} if len(np.unique(split.private.y)) > 2 else {})"),
     # features
     ("directions by the private records of a teacher", records_of_persons, marginals,
      "pipeline:with_features", "s.n_private // s.n_teachers",

@@ -14,7 +14,7 @@ from functools import cache
 from os import PathLike
 from typing import Any
 
-from pate_cli import __version__
+from pate_cli.version import VERSION
 
 __all__ = ["collect_provenance", "config_hash", "plain", "versions"]
 
@@ -55,7 +55,7 @@ def versions() -> dict[str, str | None]:
         "sklearn": _version("scikit-learn"),
         "libsvm": _version("libsvm-official"),
         "hydra": _version("hydra-core"),
-        "pate": __version__,
+        "pate": VERSION,
     }
 
 

@@ -47,12 +47,9 @@ class RidgeTeachers:
         of_records = x.shape[1] <= x.shape[2]  # whichever is fewer: one person may have very many records
         inner = x @ turned if of_records else turned @ x
         inner[:, np.arange(inner.shape[1]), np.arange(inner.shape[1])] += 1.0
-        solved: FloatArray = (
-            turned @ np.linalg.solve(inner, residuals)
-            if of_records
-            else np.linalg.solve(inner, turned @ residuals)
-        )
-        return solved * self.spreads[:, None]
+        if of_records:
+            return turned @ np.linalg.solve(inner, residuals) * self.spreads[:, None]
+        return np.linalg.solve(inner, turned @ residuals) * self.spreads[:, None]
 
     def fit(
         self, private: PrivateRecords, values: FloatArray, residuals: FloatArray, parts: list[IntArray]
