@@ -6,7 +6,9 @@ import multiprocessing
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +47,24 @@ def _note_as_typed(path: Path, line: CommandLine) -> None:
         OmegaConf.save(OmegaConf.create(line.as_typed(list(OmegaConf.load(path)))), path)
 
 
+@contextmanager
+def _noted(callbacks: list[str]) -> Iterator[None]:
+    """Note what callbacks raise, of which Hydra warns each time; other warnings are shown as before."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", "Callback .* raised")
+        show = warnings.showwarning
+
+        def note(message: Warning | str, *rest: Any, **options: Any) -> None:
+            text = str(message)
+            if not re.match("Callback .* raised", text):
+                show(message, *rest, **options)
+            elif text not in callbacks:
+                callbacks.append(text)
+
+        warnings.showwarning = note
+        yield
+
+
 def run_by_hydra(
     line: CommandLine,
     execute: Execute,
@@ -52,13 +72,16 @@ def run_by_hydra(
     *,
     candidates: Sequence[Mapping[str, Any]] = (),
     files: bool = True,
-) -> None:
-    """Hand over to Hydra, which reads `sys.argv`; the first error of a job is raised at the end.
+) -> list[str]:
+    """Hand over to Hydra, which reads `sys.argv`; callbacks that raised, each once.
+
+    The first error of a job is raised at the end.
 
     `target` is the directory of the run or sweep; `files` says whether Hydra writes its own, which hold
     paths of this machine.
     """
     import hydra
+    from hydra.errors import InstantiationException
 
     raised: list[Exception] = []
     main, search = hydra_composition.search_path(line.config_dir, line.config_name)
@@ -97,8 +120,14 @@ def run_by_hydra(
     before = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
     sys.argv = argv
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come back to us
+    callbacks: list[str] = []
     try:
-        run_one()
+        with _noted(callbacks):
+            run_one()
+    except InstantiationException as error:  # of a callback, launcher or sweeper
+        why, cause = str(error).partition(", set env")[0].partition("full_key:")[0], error.__cause__
+        key = str(error).rpartition("full_key: ")[2] or "hydra"
+        raise InputError(f"{key}: {why}" + (f" ({cause})" if cause else "")) from error
     finally:
         sys.argv = before[0]
         if before[1] is None:
@@ -107,3 +136,4 @@ def run_by_hydra(
             os.environ["HYDRA_FULL_ERROR"] = before[1]
     if raised:
         raise raised[0]
+    return callbacks

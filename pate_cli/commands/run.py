@@ -24,7 +24,7 @@ from pate_cli.commands.reporting import show_report
 from pate_cli.config import Composer, command_line
 from pate_cli.engine.rows import Row, check_rows
 from pate_cli.engine.run_dir import ended, execute
-from pate_cli.errors import ConfigError, DataError, InputError
+from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.release.release import release
 from pate_cli.results import read_record
 from pate_cli.results.record_files import RECORD_NAME
@@ -111,6 +111,7 @@ def _run(
             f"hydra/sweeper={line.sweeper}: accuracy is measured on held-out records, so choosing by it is"
             " not differentially private"
         )
+    callbacks: list[str] = []  # that raised
     try:
         with terminal.only_writer(target, key) as new, _no_trace_if_refused(target, new, release=releases):
             if releases and any(target.iterdir()):
@@ -122,7 +123,7 @@ def _run(
             if plain:
                 run_here(_places(line, lists, jobs, target))
             else:
-                run_by_hydra(line, run_here, target, candidates=candidates, files=not releases)
+                callbacks = run_by_hydra(line, run_here, target, candidates=candidates, files=not releases)
     except KeyboardInterrupt:
         if target.exists():
             _end(target, command, 1, sweep=False, show=show)
@@ -132,7 +133,10 @@ def _run(
             raise
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         grid.remark(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
-    return _end(target, command, len(planned), sweep=line.multirun, show=show), target
+    code = _end(target, command, len(planned), sweep=line.multirun, show=show)
+    for said in callbacks:
+        grid.remark(one_line(said[0].lower() + said[1:]))
+    return code or int(bool(callbacks)), target
 
 
 def _end(target: Path, command: Sequence[str], n_jobs: int, *, sweep: bool, show: Callable[..., None]) -> int:
