@@ -126,8 +126,25 @@ def test_chosen_directory():
         assert Composer().directory(chosen, multirun=multirun) == made
 
 
-@pytest.mark.parametrize("text", ["/it's", "/a,b=c[d]{e}", "/${oops}", "/back\\", "/back\\'quote", "/é~!$#"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/it's",
+        "/a,b=c[d]{e}",
+        "/${oops}",
+        "/back\\",
+        "/back\\'quote",
+        "/é~!$#",
+        "a/b.c",
+        "nan.0",
+        "1e3/x",
+        "true",
+    ],
+)
 def test_quoted_text_comes_back(text):
+    assert (
+        quoted("/data/mine.schema.yaml") == "/data/mine.schema.yaml"
+    )  # in the next command, as one types it
     assert compose([f"dataset.name={quoted(text)}"])["dataset"]["name"] == text
     parsed = OverridesParser.create().parse_override(f"x={quoted(text)}")
     assert not parsed.is_sweep_override()

@@ -30,6 +30,7 @@ _LAUNCHERS = {
     "submitit_slurm": "hydra-submitit-launcher submitit",
 }
 _OF_HYDRA = re.compile(r"\$\{hydra:([\w.]+)\}")
+_PATH = re.compile(r"/?[A-Za-z_][\w-]*(?:[/.]\w[\w-]*)+")
 _USUAL = {"launcher": "basic", "sweeper": "basic", "job_logging": "none", "hydra_logging": "none"}
 """Options of Hydra's own groups with which a run does not need its runtime."""
 
@@ -60,7 +61,9 @@ def options(group: str, config_dir: str | None = None) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """Write any text as a value of an override; an interpolation in it is not resolved."""
+    """Write any text as a value of an override, a plain path as it is; an interpolation is not resolved."""
+    if _PATH.fullmatch(text):
+        return text
     from hydra.core.override_parser.types import Quote, QuotedString
 
     return QuotedString(text.replace("${", "\\${"), Quote.single).with_quotes()
