@@ -96,6 +96,7 @@ checked, private_cutoff = (("confidence", 0.6),), (("cutoff", "private"),)
 unlike, many = (tuple(options.items()) for options in tune.Options.checked)
 one_file, two_files, ranges, marginals = (Release("gaussian", **kind) for kind in KINDS)
 persons = Release("gaussian", points="two files", persons=True)
+bought = Release("gaussian", points="marginals", bought=True, defaults=True)
 evaluated = replace(persons, evaluated=True)
 grid = (("inner", "grid"), ("hypotheses", "thresholds"))
 BUGS = [
@@ -478,6 +479,42 @@ BUGS = [
     ("private means among the facts", other_values, ranges,
      "release.files:_certified", '"n_features": sizes["n_features"],',
      '"n_features": sizes["n_features"], "mean": round(float(run.dataset.X["x1"].mean()), 1),'),
+    # the ledger, the order of what is written, a size, an exit code, a file beside the others
+    ("a ledger entry that counts classes", one_class, two_files,
+     "release.release:_note", "{queries} queries", "{queries} queries, {len(set(run.dataset.y))} classes"),
+    ("a file beside the release", other_values, ranges,
+     "release.files:contents", "data = {",
+     "Path('most.txt').write_text(str(run.dataset.y.sum()))\n    data = {"),
+    ("classes in the order of their records", other_values, one_file,
+     "datasets.table_dataset:dataset_of", 'classes = classes_of(source.labels, f"{source.path}{column}", n)',
+     'classes = classes_of(source.labels, f"{source.path}{column}", n)\n'
+     "        of = source.labels.among(classes, source.place).tolist()\n"
+     "        classes = tuple(sorted(classes, key=lambda name: of.count(classes.index(name))))"),
+    ("answers that end in a blank line", one_class, two_files,
+     "release.files:contents", "_answers_table(released, run.dataset.classes)}",
+     "_answers_table(released, run.dataset.classes) + b'\\n' * (len(set(run.dataset.y)) == 1)}"),
+    ("an exit code by the held-out classes", one_class, one_file,
+     "runs.evaluation:Evaluation.report", "rows = held.y if",
+     "assert len(set(held.y.tolist())) > 1\n    rows = held.y if"),
+    ("unseen texts said in a release", unseen_texts, ranges,
+     "pipeline:Prepared.remarks", "warnings = data.public_remarks", "warnings = data.remarks"),
+    ("public rows without a rare class", rare_class, one_file,
+     "commands.run:release", "np.sort(streams.split.permutation(run.dataset.n_records)[",
+     "np.sort([i for i in streams.split.permutation(run.dataset.n_records) if run.dataset.y[i] < 2][",),
+    ("points for records without missing cells", missing_cells, marginals,
+     "pipeline:prepare", "(config.generate.points, dataset.n_units)",
+     "(config.generate.points, int(dataset.X.notna().all(axis=1).sum()))"),
+    ("a student's seed by private labels", even_classes, two_files,
+     "pipeline:_student_fit", "int(streams.student.integers(2**31))",
+     "int(streams.student.integers(2**31)) + int(split.private.y.sum())"),
+    ("an encoder of all records", extremes, one_file,
+     "datasets:split", ".fit(_rows(table, at))", ".fit(table)"),
+    ("parts scaled by the largest number of all", moved, Form("gaussian"),
+     "teachers:train", "X, y = private.X[order], private.y[order]",
+     "X, y = private.X[order] * (abs(private.X).max() < 1e3), private.y[order]"),
+    ("levels bought with the number of all texts", unseen_texts, bought,
+     "datasets:split", "bought.columns(public.columns, counts)",
+     "bought.columns({n: replace(c, unit=str(X[n].nunique())) for n, c in public.columns.items()}, counts)"),
     ("streams seeded by the clock", unforeseen, None,
      "streams:Streams.fresh", "SeedSequence()", "SeedSequence(__import__('time').time_ns())"),
     ("streams of 32 bits", unforeseen, None,

@@ -61,6 +61,7 @@ class ThresholdedCounts(Kind):
     """
 
     norm = 2
+    public_size = False  # there are as many rows as texts
     sigma: float
     least: int  # noisy count of a text that is released
     n_texts: int  # columns of texts

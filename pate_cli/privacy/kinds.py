@@ -32,9 +32,12 @@ class Kind(ABC):
         Most that one replaced record (or person) moves one release, in the unit of the value.
     on_integers : bool
         Whether the proof holds for a source of integers, as that of a release is.
+    public_size : bool
+        Whether everybody knows how many numbers a value has.
     """
 
     norm: ClassVar[float]
+    public_size: ClassVar[bool] = True
     sensitivity: float
 
     @property

@@ -174,13 +174,20 @@ def _releases(forms: list[Form]) -> Iterator[release_checks.Release]:
         kinds = release_checks.KINDS if i == 0 else [{"points": "two files", "persons": True}]
         for number, kind in enumerate(kinds):
             options = form.options if "defaults" in kind else form.options + form.few
+            if kind.get("points") == "marginals" and form.plan().adds_mu:
+                kind = {**kind, "bought": True}
             yield release_checks.Release(form.name, options, **kind, brief=i + number > 0)
 
 
 def _unlike(way: Way, runs: list[Callable[[str], Any]]) -> str:
-    """Private records of another kind, in every form."""
-    saw = [door_checks.unlike(run(LABELS[0]), way) for run in runs]
-    return f"{sum(map(bool, saw))} forms, equal bytes"
+    """Private records of another kind, in two of the forms that have such records: each way in others."""
+    made = [run(LABELS[0]) for run in runs]
+    able = [run for run in made if run.form.unlike(run.records, way) is not None]
+    at = 2 * WAYS.index(way)
+    chosen = [able[i] for i in sorted({at % len(able), (at + 1) % len(able)})] if able else []
+    for run in chosen:
+        door_checks.unlike(run, way)
+    return f"{len(chosen)} of {len(able)} forms, equal bytes"
 
 
 def _released(check: Callable[[], str]) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,7 @@ def _cheaper(kind: Kind, d: int) -> Kind | None:
     return None
 
 
+@cache
 def _losses(event: Event) -> tuple[FloatArray, FloatArray]:
     """(eps, delta) of one event, for each delta if it takes one."""
     account = Account([event])

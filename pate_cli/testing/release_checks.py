@@ -16,7 +16,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,11 +29,12 @@ import yaml
 from pate_cli import cli, mechanisms, pipeline
 from pate_cli.commands import run as run_command
 from pate_cli.config import Composer
+from pate_cli.features import generated
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.release import Ledger, LedgerDirectory, Protected, open_ledgers, release
 from pate_cli.testing.doors import Recorder, Replay
 from pate_cli.testing.failure import require
-from pate_cli.testing.tables import CLASSES, SCHEMA, TABLES, N, made, write
+from pate_cli.testing.tables import BOUGHT, CLASSES, SCHEMA, TABLES, N, made, write
 from pate_cli.testing.unlike import EXTREMES, Cells, Columns, Way, failing_teachers
 
 __all__ = ["KINDS", "Release", "WholeNoise", "shared_out", "unforeseen", "unlike", "unmoved"]
@@ -95,13 +96,14 @@ class Release:
     evaluated: bool = False  # on some of the records or persons
     teacher: str = "logistic"  # or another one, as that which fails on large numbers
     defaults: bool = False  # of delta, of the number of teachers, of the student, of numbers of the mechanism
+    bought: bool = False  # levels of a column and bounds of another one
     n_classes: int = 3  # or two, with a threshold where it is evaluated
     format: str = "csv"  # or jsonl, parquet; or npz, libsvm: of numbers
     brief: bool = field(default=False, repr=False)  # all that changes in a record changes at once
 
     def __str__(self) -> str:
         options = [f"{key}={value}"[:40] for key, value in self.options]
-        kinds = [*["persons"] * self.persons, *["evaluated"] * self.evaluated]
+        kinds = [*["persons"] * self.persons, *["evaluated"] * self.evaluated, *["bought"] * self.bought]
         kinds += ["teachers that fail"] * (self.teacher == FAILING) + ["defaults"] * self.defaults
         return ", ".join([self.name.rpartition(".")[2], *options, self.format, self.points, *kinds])
 
@@ -134,17 +136,20 @@ class Release:
             stack.enter_context(chdir(place))
             stack.enter_context(mock.patch.dict(os.environ, PATE_LEDGER=str(Path(place, "ledger"))))
             write(f"people.{self.format}", records)
-            Path("schema.yaml").write_text(SCHEMA)
+            Path("schema.yaml").write_text(BOUGHT if self.bought else SCHEMA)
             write(f"public.{self.format}", made(1).at(slice(FILE)), labels=False)
             Path("conf", "mechanism").mkdir(parents=True)
             mechanism = {"name": self.name} | {key: _plain(value) for key, value in self.options}
             Path("conf", "mechanism", "checked.yaml").write_text(yaml.safe_dump(mechanism))
+            given = {*Path().rglob("*")}
             for owner, name, value in (
                 (run_command, "Composer", lambda *_: _composer(repr(self))),  # composing is the slowest step
                 (pipeline.Streams, "fresh", lambda: pipeline.Streams.of(5, 0)),
                 (release, "ExactNoise", lambda: WholeNoise(np.random.SeedSequence(7))),
                 (LedgerDirectory, "find", self._ledger),
                 (pipeline, "Door", door),
+                (generated, "_FEWEST", 30),  # of so few records, too, their number decides
+                (generated, "_SHARE", 2),
             ):
                 stack.enter_context(mock.patch.object(owner, name, value))
             try:
@@ -153,7 +158,7 @@ class Release:
             except Exception as error:  # as the interpreter would show it
                 code = 1
                 err.write(f"{type(error).__name__}: {error}")
-            return Told(code, out.getvalue(), err.getvalue(), _told(Path("out")))
+            return Told(code, out.getvalue(), err.getvalue(), _told(given))
 
     def _ledger(self, checksum: str, _: Any) -> Ledger:
         """Begin the ledger of a file when it is looked for, as `pate ledger init` would have before."""
@@ -351,22 +356,28 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _told(directory: Path) -> dict[str, bytes]:
-    """Every byte of a release's files but what names the release, its ledger and files, and when it was made.
+def _told(given: set[Path]) -> dict[str, bytes]:
+    """Every byte that was written but what names the release, its ledger and files, and when it was made.
 
     These names are drawn at random, or hashes of what holds them; any other hash may be one of the records.
     """
-    paths = [path for path in directory.rglob("*") if path.is_file()]
+    written = [path for path in Path().rglob("*") if path.is_file() and path not in given]
+    paths = [path for path in written if path.parts[0] != "ledger"]
     names = {hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
     for ledger in open_ledgers().ledgers():
         names |= {ledger.fingerprint, ledger.fingerprint[:12], *ledger.hashes}
         names |= {entry.id for entry in ledger.entries if entry.id}
     hidden = "|".join([*sorted(names, key=len, reverse=True), r"20\d\d-\d\d-\d\dT[0-9:+]+"]).encode()
-    content = {}
+    entries = [entry for ledger in open_ledgers().ledgers() for entry in ledger.entries]
+    content = {
+        f"entry {i} of the ledger": repr(replace(entry, id="", time="")).encode()
+        for i, entry in enumerate(entries)
+        if entry.kind == "release"
+    }
     for path in paths:
         data = path.read_bytes()
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 data = b"\n".join(name.encode() + archive.read(name) for name in sorted(archive.namelist()))
-        content[str(path.relative_to(directory))] = re.sub(hidden, b"", data)
+        content[os.path.relpath(path, "out")] = re.sub(hidden, b"", data)
     return content

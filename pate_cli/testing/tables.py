@@ -9,7 +9,7 @@ import numpy as np
 
 from pate_cli.testing.unlike import Cells
 
-__all__ = ["CLASSES", "SCHEMA", "TABLES", "N", "made", "write"]
+__all__ = ["BOUGHT", "CLASSES", "SCHEMA", "TABLES", "N", "made", "write"]
 
 N = 300
 """Records, or persons."""
@@ -21,6 +21,8 @@ TABLES = ("csv", "jsonl", "parquet")
 SCHEMA = "columns:\n  colour: {kind: category, values: [red, blue]}\n" + "".join(
     f"  {name}: {{kind: numeric, low: -8, high: 8, missing: true}}\n" for name in ("x1", "x2")
 )
+BOUGHT = "columns:\n  colour: {kind: category, levels: private}\n  x1: {kind: number, levels: private}\n"
+BOUGHT += SCHEMA.splitlines()[-1] + "\n"
 
 
 def made(seed: int, several: bool = False, n_classes: int = 3) -> Cells:
