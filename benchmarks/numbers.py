@@ -183,7 +183,13 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
             new = _columns_of(old, new)
         if old == new or (old is None and name != "message"):
             continue
-        if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        if name.endswith(".csv") and old and new and len(old) == len(new):
+            columns, *before_rows = csv.reader(old)
+            for i, (was, now) in enumerate(zip(before_rows, list(csv.reader(new))[1:], strict=True)):
+                cells = zip(columns, was, now, strict=True)
+                shown = [f"{column} {one} -> {two}" for column, one, two in cells if one != two]
+                found += [f"{name}, line {i + 1}: {', '.join(shown)}"] * bool(shown)
+        elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
             found += [f"{name}: {one} -> {two}" for one, two in zip(old, new, strict=True) if one != two]
         else:
             found.append(f"{name}: {old} -> {new}")
