@@ -142,7 +142,8 @@ def _points(rows: Sequence[Row]) -> Table:
         cells.append([*texts, point["feasible"]])
         if point["status"] != "ready":
             where = " ".join([*texts[1 : len(heads)], f"eps {point['eps']:g}"])
-            remarks.append(f"{where}: {point['status']}; what would do: {point['remedy']}")
+            status = "cannot run" if point["status"] == "infeasible" else point["status"]
+            remarks.append(f"{where}: {status}; what would do: {point['remedy']}")
     return Table(shown, cells, records, _MEANING, remarks, _MEANING.partition(". ")[0] + ".")
 
 

@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate plot",
         description="Accuracy against eps with 95% bands, a line a method and a panel a dataset; non-private "
-        "baselines are horizontal lines, and points that are infeasible are marked below the axis.",
+        "baselines are horizontal lines, and points that cannot run are marked below the axis.",
         epilog="Example: pate plot outputs/frontier/mushroom-1a2b3c --output mushroom.pdf",
     )
     parser.add_argument(

@@ -153,9 +153,10 @@ def assemble(
 def _remarks(rows: Sequence[MeasuredRow]) -> list[str]:
     """Number of rows without numbers, and the rows' own notes."""
     remarks = []
-    for status in ("missing", "infeasible", "failed"):
+    words = {"missing": "were not run", "infeasible": "cannot run", "failed": "broke off"}
+    for status, word in words.items():
         reasons = [row.reason for row in rows if row.status == status]
         if reasons:
             why = reasons[0] if len(set(reasons)) == 1 else "the report and table.csv say why, row by row"
-            remarks.append(f"{len(reasons)} of {len(rows)} rows {status}: {why}")
+            remarks.append(f"{len(reasons)} of {len(rows)} rows {word}: {why}")
     return remarks + [f"{row['name']}: {row['note']}" for row in rows if row["note"]]

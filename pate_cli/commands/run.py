@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,8 +26,10 @@ from pate_cli.config import Composer, command_line
 from pate_cli.engine.rows import Row, check_rows
 from pate_cli.engine.run_dir import ended, execute
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
+from pate_cli.release import NoLedgerError
 from pate_cli.release.release import release
 from pate_cli.results import read_record
+from pate_cli.results.next_steps import ledger_init
 from pate_cli.results.record_files import RECORD_NAME
 from pate_cli.results.repeats import REPEATS
 from pate_cli.results.settings import row_hash
@@ -128,6 +131,11 @@ def _run(
         if target.exists():
             _end(target, command, 1, sweep=False, show=show)
         raise
+    except NoLedgerError as error:
+        cost, typed = jobs[0].prepared.whole.guarantee, line.as_typed(lists[0])
+        own = ["--config-dir", line.config_dir] if line.config_dir else []
+        init = shlex.join(ledger_init([*own, *typed], cost.eps, cost.delta))
+        raise NoLedgerError(error.path, f"start one with: {init}") from None
     except Exception as error:
         if not (line.multirun and type(error).__module__.startswith(_LAUNCHERS)):
             raise

@@ -55,7 +55,10 @@ def execute(
                     store.forget(job.key, job.config.repeats)
                 run.start(record=not sweep or job.config.repeats > 1)
                 rows.append(replace(job, spec=replace(job.spec, name=name)))
-        for remark in dict.fromkeys(text for row in rows for text in row.prepared.remarks):
+        of_files = {text for row in rows for text in row.prepared.dataset.remarks}
+        remarks = dict.fromkeys(text for row in rows for text in row.prepared.remarks)
+        new = store.unsaid(text for text in remarks if text in of_files)
+        for remark in [text for text in remarks if text in new or text not in of_files]:
             terminal.err().print(f"pate: {remark}", style="dim", markup=False, soft_wrap=True)
         title = f"{rows[0].label} eps={rows[0].config.eps:g}" if len(rows) == 1 else f"{len(rows)} jobs"
         with (
@@ -71,6 +74,7 @@ def execute(
                         run.add(done)
                 if table is not None:
                     done.write(table, done.row)
+        store.say(new)
     except (Exception, KeyboardInterrupt) as error:
         expected = isinstance(error, (InputError, OSError))  # the user's to mend, or a full disk: one line
         if isinstance(error, Exception) and (sweep or not expected):

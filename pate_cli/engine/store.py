@@ -16,7 +16,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ __all__ = ["PLACE", "CacheKey", "RepeatRecord", "RepeatStore", "repeat_key", "vo
 
 PLACE = ".finished"
 """Name of the directory of finished repeats, beside the results they went into."""
+
+_NOTICES = "notices"  # hashes of those that were given
 
 _SCHEMA = 5
 
@@ -190,6 +192,21 @@ class RepeatStore:
             _write(self.directory / key.file(record.repeat, ".skops"), student)
         text = _pack(key, record.repeat, asdict(record), loaded or loaded_code())
         _write(self.directory / key.file(record.repeat, ".json"), text)
+
+    def unsaid(self, texts: Iterable[str]) -> list[str]:
+        """Notices on a file that were not given beside these repeats before."""
+        given: list[str] = []
+        with contextlib.suppress(OSError):
+            given = (self.directory / _NOTICES).read_text("utf-8", "replace").split()
+        return [text for text in texts if _sha(text.encode()) not in given]
+
+    def say(self, texts: Iterable[str]) -> None:
+        """Remember notices as given, where there are repeats."""
+        with (
+            contextlib.suppress(OSError),
+            (self.directory / _NOTICES).open("a", encoding="utf-8") as file,
+        ):
+            file.writelines(f"{_sha(text.encode())}\n" for text in texts)
 
     def forget(self, key: CacheKey, repeats: int) -> None:
         """Remove the first repeats of a row, so that they are done again."""

@@ -206,7 +206,7 @@ class Card:
     def _meaning(self) -> list[str]:
         used = self.facts["eps_ex_post"]
         of = self.facts.get("chosen") or self.facts["mechanism"]
-        how = _HOW.get(of.partition(" ")[0], f"the proof is that of {bare(self.guarantee['how'])}")
+        how = _HOW.get(of.partition(" ")[0], f"its proof is that of the {bare(self.guarantee['how'])}")
         if self.quality:
             how += ". Other records are only counted, with noise, to say how good it is; that costs no more"
         texts = [

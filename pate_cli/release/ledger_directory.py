@@ -25,7 +25,7 @@ from pate_cli.release.ledger import RECORD, Entry, Ledger, Protected, PublicRows
 from pate_cli.terminal import is_own, open_file, write_file
 from pate_cli.types import PrivacyLoss
 
-__all__ = ["LedgerDirectory", "open_ledgers"]
+__all__ = ["LedgerDirectory", "NoLedgerError", "open_ledgers"]
 
 _VERSION = 5
 """Version 4, which is read too, says neither what its releases protect nor which records are its own."""
@@ -39,6 +39,14 @@ _HOW_TO_START = (
 
 Digests = Callable[[Sequence[str]], list[str]]
 """Digest of a dataset's records under each of some salts; see `datasets.multiset.record_digests`."""
+
+
+class NoLedgerError(InputError):
+    """The data of a release have no ledger; says how to start one, as `how` if that is known."""
+
+    def __init__(self, path: Path, how: str = _HOW_TO_START) -> None:
+        super().__init__(f"no ledger for this dataset in {path}; {how}")
+        self.path = path
 
 
 class LedgerDirectory:
@@ -159,7 +167,7 @@ class LedgerDirectory:
                 f"no ledger for this file in {self.path}, but {_named(same)} is for the same records;"
                 " accepted: that file"
             )
-        raise InputError(f"no ledger for this dataset in {self.path}; {_HOW_TO_START}")
+        raise NoLedgerError(self.path)
 
     def ledgers(self) -> list[Ledger]:
         """Every ledger here; DataError if one of them cannot be read."""

@@ -16,17 +16,23 @@ from pate_cli.results.interval import Interval
 from pate_cli.results.means import MeasuredRow
 
 __all__ = ["ALIKE", "BROKE", "CANNOT", "NO_USE", "UNKNOWN", "UNLIKE", "USE", "WORSE", "Answer", "answer"]
-__all__ += ["measure_of", "most_common", "repeats_that_tell"]
+__all__ += ["NOT_RUN", "ended", "measure_of", "most_common", "repeats_that_tell"]
 
 USE, ALIKE, WORSE = "use this", "no difference seen", "worse"
 NO_USE, CANNOT, BROKE = "no better than a constant answer", "cannot run", "broke off"
+NOT_RUN = "not run"
 UNKNOWN, UNLIKE = "cannot be told", "other splits"
 """Verdicts on a method."""
 
 _RARE = 0.8  # share of the largest class above which accuracy says little
 _MANY = 100  # times as many repeats: more are not proposed
 _PREFERRED = "best"  # unless another is better beyond the interval, so that advice does not flip
-_STOPPED = {"infeasible": CANNOT, "ok": UNKNOWN}
+_WORDS = {"infeasible": CANNOT, "ok": UNKNOWN, "interrupted": NOT_RUN, "running": NOT_RUN, "killed": NOT_RUN}
+
+
+def ended(status: str) -> str:
+    """Verdict on a row without numbers."""
+    return _WORDS.get(status, BROKE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +69,7 @@ class Answer:
         if row is None:
             return ""
         if row.over(self.metric.name) is None:
-            return _STOPPED.get(row.status, BROKE)
+            return ended(row.status)
         if _told(over := self.over_constant(name)) and over is not None and over.sign <= 0:
             return NO_USE
         if name == self.method:

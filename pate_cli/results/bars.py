@@ -63,7 +63,7 @@ def _ranges(
 ) -> str:
     width, letters = (820, 30) if wide else (358, 14)
     names = [short(name, letters) for name, _ in rows]
-    left = max(map(len, names)) * LETTER + 14
+    left = max(3, *map(len, names)) * LETTER + 14
     right, bottom = width - 52.0, len(rows) * _ROW + 8
 
     def px(value: float) -> float:

@@ -12,10 +12,10 @@ import pandas as pd
 
 from pate_cli.errors import InputError, one_line
 from pate_cli.results import sentences
-from pate_cli.results.answers import BROKE, CANNOT, NO_USE, Answer
-from pate_cli.results.boards import BASELINES, LIMIT, MAJORITY, METRICS, Board
+from pate_cli.results.answers import NO_USE, Answer, ended
+from pate_cli.results.boards import BASELINES, LIMIT, MAJORITY, METRICS
 from pate_cli.results.html import Section
-from pate_cli.results.marks import listed, name
+from pate_cli.results.marks import name
 from pate_cli.results.means import MeasuredRow
 from pate_cli.results.settings import NAMES
 from pate_cli.results.tables import ABSENT, Column, Table, from_frame, number
@@ -33,7 +33,7 @@ _MOST_RUNS = 400
 def details(found: Answer, command: Sequence[str], files: Mapping[str, Table]) -> list[Section]:
     """Folded sections; those without content are left out."""
     sections = [
-        Section("Why some methods have no number", _why(found), "why"),
+        Section("Why some methods have no number, or no use", _why(found), "why"),
         Section(f"Other ways to measure it{_at(found.eps)}", _other_measures(found)),
         Section("Class by class", _classes(found)),
         Section("Where accuracy is lost without any noise", _baselines(found)),
@@ -55,7 +55,7 @@ def _why(found: Answer) -> list[tuple[str, Any]]:
         rows = [row for row in board.rows if row["method"] == of and row.status != "ok"]
         for status in dict.fromkeys(row.status for row in rows):
             at = [row for row in rows if row.status == status]
-            word = CANNOT if status == "infeasible" else BROKE
+            word = ended(status)
             budgets = ", ".join(number(row["eps"], "g") for row in at)
             texts.append(f"{name(of)} {word} at eps {budgets}: {at[-1].reason}")
     for of in found.named(NO_USE):
@@ -176,7 +176,7 @@ def _all_runs(found: Answer) -> list[tuple[str, Any]]:
         line += [f"{given:.0f} of {asked:.0f}" if asked and given is not None else ABSENT]
         line += [metric.level(row.over(metric.name), ci=True), metric.text(gap, sign=True), str(row.n)]
         if len(columns) > 7:
-            line.append({"ok": "", "infeasible": CANNOT}.get(row.status, BROKE))
+            line.append("" if row.status == "ok" else ended(row.status))
         cells.append(line)
     note = "Labels: given, of those asked for, a mean over splits."
     if len(cells) > _MOST_RUNS:
@@ -276,9 +276,3 @@ def _block(made: Any, text: str) -> tuple[str, Any]:
         _, svg, width = render(lambda: made, text, png=False)
         return "svg", (text, base64.b64encode(svg).decode(), round(width))
     raise InputError(f"made {type(made).__name__}; accepted: a DataFrame, a Table or a matplotlib figure")
-
-
-def board_names(boards: Sequence[Board]) -> str:
-    """Names of data sets, in a few words."""
-    names = [board.name for board in boards]
-    return listed(names) if len(names) <= 4 else f"{len(names)} data sets"

@@ -254,8 +254,8 @@ def _entries(found: Sequence[Point], series: dict[str, Any]) -> dict[str, Any]:
         name: Line2D([], [], markersize=4, **style) for name, style in series.items() if name in drawn
     }
     if some := tuple(mark for name, mark in marks.items() if name in drawn):
-        entries["infeasible"] = some
-    return entries | {f"{name}: infeasible": mark for name, mark in marks.items() if name not in drawn}
+        entries["cannot run"] = some
+    return entries | {f"{name}: cannot run": mark for name, mark in marks.items() if name not in drawn}
 
 
 def _level(name: str, looks: Mapping[str, dict[str, Any]]) -> dict[str, Any]:

@@ -11,7 +11,16 @@ if TYPE_CHECKING:
     from pate_cli.results.answers import Answer
     from pate_cli.results.means import MeasuredRow
 
-__all__ = ["NextStep", "compare_methods", "more_repeats", "overrides", "publish", "typed_value", "wrapped"]
+__all__ = [
+    "NextStep",
+    "compare_methods",
+    "ledger_init",
+    "more_repeats",
+    "overrides",
+    "publish",
+    "typed_value",
+    "wrapped",
+]
 
 NextStep = tuple[str, list[list[str]]]
 """What is done, and the commands that do it."""
@@ -44,15 +53,19 @@ def publish(answer: Answer) -> NextStep | None:
             return None  # persons' records are not opened: it takes a file of public points
         kept.append("split.public_from_private=true")
     measured = [] if any(_key(text) == "evaluate" for text in kept) else ["evaluate=0.2"]
-    data = [text for text in kept if text == "--config-dir" or _of(text, ("dataset", "generate"))]
-    if "--config-dir" in kept:
-        data.insert(data.index("--config-dir") + 1, kept[kept.index("--config-dir") + 1])
-    # room for this release and one more, at deltas that are one in the number of records
-    total = 10.0 ** math.ceil(math.log10(3 * (row["delta"] or 1e-6)))
-    init = ["pate", "ledger", "init", *(data or ["dataset=synthetic"])]
-    init += ["--eps", f"{2 * answer.eps:g}", "--delta", f"{min(total, 0.5):g}"]
+    init = ledger_init(kept, answer.eps, row["delta"])
     release = ["pate", "run", "release=true", *kept, f"eps={answer.eps:g}", *measured]
     return "publish it", [init, release]
+
+
+def ledger_init(typed: Sequence[str], eps: float, delta: float | None) -> list[str]:
+    """The start of the ledger of a release's data, with room for the release and one more like it."""
+    data = [text for text in typed if text == "--config-dir" or _of(text, ("dataset", "generate", "ledger"))]
+    if "--config-dir" in typed:
+        data.insert(data.index("--config-dir") + 1, typed[typed.index("--config-dir") + 1])
+    total = 10.0 ** math.ceil(math.log10(3 * (delta or 1e-6)))  # one in the number of records, as a rule
+    words = ["pate", "ledger", "init", *(data or ["dataset=synthetic"])]
+    return [*words, "--eps", f"{2 * eps:g}", "--delta", f"{min(total, 0.5):g}"]
 
 
 def compare_methods(row: MeasuredRow) -> NextStep | None:

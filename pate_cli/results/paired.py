@@ -25,6 +25,7 @@ from pate_cli.results.tables import ABSENT, Column, Table, number
 __all__ = ["compare", "differences", "paired"]
 
 _PUBLIC = ("eps", "delta", "n_teachers", "budget")
+_ENDED = {"infeasible": "cannot run", "failed": "broke off", "error": "broke off"}
 _NOT_PRIVATE = "Measured on held-out records: not differentially private."
 
 
@@ -159,7 +160,7 @@ def _measures(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], remarks: li
         where = f"{said}: " if several else ""
         for side, each in (("A", row), ("B", other)):
             if each.status != "ok":
-                remarks.append(f"{where}{side} is {each.status}: {each.reason}")
+                remarks.append(f"{where}{side} {_ENDED.get(each.status, 'did not end')}: {each.reason}")
         for name in _names(row, other):
             means = [each.over(name) for each in (row, other)]
             gap = None if why else paired_difference(row, other, name)

@@ -171,7 +171,7 @@ def draw_series(ax: Axes, every: Sequence[Series], xs: Iterable[float] = ()) -> 
                 linestyle="none",
                 marker="x",
                 color=line.look["color"],
-                label=f"{line.label}: infeasible",
+                label=f"{line.label}: cannot run",
                 transform=ax.get_xaxis_transform(),
             )
     ax.set_xticks(range(len(places)), ["∞" if math.isinf(x) else f"{x:g}" for x in places])
@@ -196,7 +196,7 @@ def _legend(figure: Figure) -> None:
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    last = {name: 2 if name in _REFERENCES.values() else name.endswith(": infeasible") for name in entries}
+    last = {name: 2 if name in _REFERENCES.values() else name.endswith(": cannot run") for name in entries}
     names = sorted(entries, key=lambda name: last[name])
     columns = max(1, min(len(names), int(figure.get_figwidth() / 2.2)))
     handles = [entries[name] for name in names]

@@ -9,6 +9,7 @@ from pate_cli.results.answers import (
     BROKE,
     CANNOT,
     NO_USE,
+    NOT_RUN,
     UNKNOWN,
     UNLIKE,
     Answer,
@@ -130,6 +131,10 @@ def _others(answer: Answer) -> str:
     """Which other methods are as good, as far as can be told, and what would tell."""
     alike, splits = answer.open, _splits(answer.repeats)
     if not alike:
+        rest = [other for other in answer.verdicts if other != answer.method]
+        leads = [answer.board.lead(answer.method, other, answer.eps) for other in rest]
+        if any(lead is not None and lead.sign <= 0 for lead in leads):
+            return ""  # one that is not told from a constant answer, nor from this
         return f"No other method is as good, as far as {splits} can tell."
     names = listed(map(name, alike)) if len(alike) <= _FEW else f"{len(alike)} other methods"
     verb = "is" if len(alike) == 1 else "are"
@@ -171,6 +176,7 @@ def verdict_rule(answer: Answer) -> list[str]:
         "includes 0 or lies below.",
         CANNOT: "“Cannot run”: refused from public numbers, before any training.",
         BROKE: "“Broke off”: an error.",
+        NOT_RUN: "“Not run”: the command was ended before.",
     }
     return [text for word, text in rules.items() if word in answer.verdicts.values()]
 

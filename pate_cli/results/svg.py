@@ -114,7 +114,7 @@ def _lines(
 ) -> str:
     width, height = (820, 330) if wide else (358, 380)
     ends = [
-        short(line.name, 36 if wide else 19) + (f" {line.points[-1][1]:.1f}" if wide else "")
+        short(line.name, 36 if wide else 16) + (f" {line.points[-1][1]:.1f}" if wide else "")
         for line in drawn
     ]
     left, top = (44 if wide else 40), 30

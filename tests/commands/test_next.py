@@ -37,6 +37,8 @@ def printed(capsys, *argv):
 def test_from_a_plan_to_a_release(own, capsys):
     (run,) = printed(capsys, "plan", *OWN, "mechanism=best", "eps=2")
     assert run == ["run", *OWN, "mechanism=best", "eps=2"]
+    said = [cli.main(run) or capsys.readouterr().err for _ in range(2)]
+    assert ["schema (" in text for text in said] == [True, False]  # of a file what it is said once
     (frontier,) = printed(capsys, *run)
     assert frontier[:1] == ["frontier"]
     assert set(OWN) < set(frontier)
@@ -44,6 +46,9 @@ def test_from_a_plan_to_a_release(own, capsys):
     few = ["2" if word == "10" else word for word in frontier] + ["--methods", "best,gaussian"]
     init, release = printed(capsys, *few)
     assert init[:2] == ["ledger", "init"]
+    assert cli.main([*release, "hydra.run.dir=early"]) == 2
+    (begin,) = re.findall(r"start one with: pate (.*)", capsys.readouterr().err)
+    assert shlex.split(begin) == [*init[:-4], "--eps", "2", *init[-2:]]
     (show,) = printed(capsys, *init)
     assert printed(capsys, *show) == []
     verify, page = printed(capsys, *release, "hydra.run.dir=released")

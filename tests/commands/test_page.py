@@ -46,7 +46,7 @@ def test_of_a_sweep(page, tmp_path, monkeypatch, capsys):
         "All runs",
         "How this was measured",
         "Words",
-        "Why some methods have no number",
+        "Why some methods have no number, or no use",
     ]
     assert [part for part in parts if f"<h2>{part}</h2>" not in text] == []
     assert "cannot run" in text  # svt at eps 0.05

@@ -104,7 +104,7 @@ def test_lines_bands_baselines_and_infeasible_points(place):
     (axis,) = figure.axes
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     baselines = ["student on exact votes (not DP)", "majority class (not DP)"]
-    assert labels == ["gaussian", "svt", "infeasible", *baselines]
+    assert labels == ["gaussian", "svt", "cannot run", *baselines]
     lines = {tuple(round(float(y), 9) for y in line.get_ydata()): line for line in axis.lines}
     assert {(0.7, 0.8), (0.75,), (0.97, 0.97), (0.52, 0.52), (0.0,)} == set(lines)
     assert lines[0.0,].get_transform().transform((0.5, 0))[1] < axis.transAxes.transform((0, 0))[1]
@@ -134,7 +134,7 @@ def test_the_legend_has_the_marks_that_are_drawn():
     points += [Point("d", "active", x, None) for x in (1.0, 2.0)]
     figure = draw(points)
     legend = figure.legends[0]
-    assert [text.get_text() for text in legend.get_texts()] == ["svt", "infeasible", "active: infeasible"]
+    assert [text.get_text() for text in legend.get_texts()] == ["svt", "cannot run", "active: cannot run"]
     below = [line for line in figure.axes[0].lines if line.get_ydata()[0] == 0]
     drawn, shown = (
         {(line.get_marker(), line.get_color(), line.get_markerfacecolor()) for line in lines}

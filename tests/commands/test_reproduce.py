@@ -115,7 +115,7 @@ def test_recipes_run_quickly(name, outside, some_data, request, capsys):
     said = capsys.readouterr()
     assert "written to outputs/reproduce" in said.err
     assert "failed" not in said.out
-    assert "rows failed" not in said.err
+    assert "rows broke off" not in said.err
 
 
 def test_a_row_that_fails_is_shown_and_done_again(slow, capsys):
