@@ -75,11 +75,12 @@ def _votes(seen: FloatArray, p: FloatArray, size: int, rng: np.random.Generator)
     m, C = p.shape
     rows = rng.integers(0, m, (_TEACHERS, size))
     labels = (p[rows].cumsum(axis=2) > rng.random((_TEACHERS, size, 1))).argmax(axis=2)
+    seen = seen.astype(np.float32)  # votes are signs, which single precision decides as well
     if size < m:
-        x, y = seen[rows], np.eye(C)[labels]
+        x, y = seen[rows], np.eye(C, dtype=np.float32)[labels]
     else:  # a teacher has points several times: they are fitted once each
         places = (np.arange(_TEACHERS)[:, None] * m + rows) * C + labels
-        y = np.bincount(places.ravel(), minlength=_TEACHERS * m * C).reshape(-1, m, C).astype(np.float64)
+        y = np.bincount(places.ravel(), minlength=_TEACHERS * m * C).reshape(-1, m, C).astype(np.float32)
         x = np.broadcast_to(seen, (_TEACHERS, *seen.shape))
     votes = _logistic(x, y, seen).argmax(axis=2)
     counts: FloatArray = (votes[:, :, None] == np.arange(C)).sum(axis=0).astype(np.float64)
@@ -102,11 +103,11 @@ def _logistic(x: FloatArray, y: FloatArray, points: FloatArray) -> FloatArray:
         p = expit(fitted)
         curved = n * np.maximum(p[:, :, :1] * (1 - p[:, :, :1]), _LEAST)
         aim = fitted + (y - n * p) / curved
+        ridge = np.eye(min(x.shape[1:]), dtype=x.dtype)
         if x.shape[1] < x.shape[2]:
-            inner = x @ turned + np.eye(x.shape[1]) / curved
-            weights = turned @ np.linalg.solve(inner, aim)
+            weights = turned @ np.linalg.solve(x @ turned + ridge / curved, aim)
         else:
-            weights = np.linalg.solve(turned @ (curved * x) + np.eye(x.shape[2]), turned @ (curved * aim))
+            weights = np.linalg.solve(turned @ (curved * x) + ridge, turned @ (curved * aim))
         fitted = x @ weights
     scores: FloatArray = points @ weights
     return np.concatenate([-scores, scores], axis=2) if two else scores
