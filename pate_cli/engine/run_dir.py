@@ -78,7 +78,7 @@ def execute(
     except (Exception, KeyboardInterrupt) as error:
         expected = isinstance(error, (InputError, OSError))  # the user's to mend, or a full disk: one line
         if isinstance(error, Exception) and (sweep or not expected):
-            text = f"pate: {error}" if expected else traceback.format_exc()
+            text = f"pate: {schedule.reason(error)}" if expected else traceback.format_exc()
             terminal.err().print(text, markup=False, soft_wrap=True)
         for run in runs.values():
             if not run.finished:
@@ -108,7 +108,7 @@ def _ending_alone(run: _RunDirectory, *, sweep: bool) -> Iterator[None]:
     except OSError as error:
         if not sweep:
             raise
-        terminal.err().print(f"pate: {error}", markup=False, soft_wrap=True)
+        terminal.err().print(f"pate: {schedule.reason(error)}", markup=False, soft_wrap=True)
         with contextlib.suppress(OSError):
             run.stop(error)
 

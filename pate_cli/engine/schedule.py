@@ -378,4 +378,6 @@ def _failures(shared: _Shared, task: _Task, error: Exception) -> list[Done]:
 def reason(error: Exception) -> str:
     """Message of an error on one line, with its type unless it is meant for the user."""
     text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
     return text if isinstance(error, _FOR_THE_USER) else f"{type(error).__name__}: {text}"

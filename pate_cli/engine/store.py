@@ -186,7 +186,11 @@ class RepeatStore:
         loaded: LoadedCode | None = None,
     ) -> None:
         """Write a repeat, after its student's file; `loaded` is of the process that did the work."""
-        self.directory.mkdir(exist_ok=True)
+        try:
+            self.directory.mkdir(exist_ok=True)
+        except FileNotFoundError as error:
+            above, why = str(self.directory.parent), "was removed while the run went on"
+            raise FileNotFoundError(error.errno, why, above) from None
         # hundreds of them, and `find` refuses what is not whole: not worth waiting for the disk
         if student is not None:
             _write(self.directory / key.file(record.repeat, ".skops"), student)

@@ -54,6 +54,8 @@ def test_a_unit_holds_all_of_a_repeat_and_is_read_back_exactly(tmp_path):
     store.write(KEY, UNIT)
     assert read(store) == UNIT
     assert read(store, 0) is None
+    with pytest.raises(FileNotFoundError, match=r"was removed while the run went on: .*gone'"):
+        RepeatStore(tmp_path / "gone" / "there").write(KEY, UNIT)
     again = RepeatRecord.of(pipeline.Outcome(RESULT, ANSWERS, None, None), 0.1)
     assert math.isnan(again.diagnostics.pop("brier"))
     assert again == UNIT
