@@ -207,6 +207,8 @@ class Card:
         used = self.facts["eps_ex_post"]
         of = self.facts.get("chosen") or self.facts["mechanism"]
         how = _HOW.get(of.partition(" ")[0], f"its proof is that of the {bare(self.guarantee['how'])}")
+        if self.facts.get("chosen"):
+            how += ". It was chosen among candidates by noisy counts, within the same eps"
         if self.quality:
             how += ". Other records are only counted, with noise, to say how good it is; that costs no more"
         texts = [

@@ -18,7 +18,7 @@ _HUES = ("blue", "orange", "green", "black", "pink", "sky", "gold", "violet")
 _METHODS = ("best", "gaussian", "active", "svt", "noisy_gd", "output_perturbation", "svt-liu2021")
 _ALIASES = {"PSQ": "gaussian", "ASQ": "active", "svt tight": "svt", "svt liu2021": "svt-liu2021"}
 _SIZE = 13  # of text, in units of the drawing
-LETTER = 7.7
+LETTER = 8.2
 """Width of a letter, on average, in units of the drawing."""
 
 
@@ -114,7 +114,7 @@ def _lines(
 ) -> str:
     width, height = (820, 330) if wide else (358, 380)
     ends = [
-        short(line.name, 36 if wide else 16) + (f" {line.points[-1][1]:.1f}" if wide else "")
+        short(line.name, 36 if wide else 14) + (f" {line.points[-1][1]:.1f}" if wide else "")
         for line in drawn
     ]
     left, top = (44 if wide else 40), 30
@@ -237,5 +237,6 @@ def _labelled(marks: Sequence[float], place: Callable[[float], float], room: flo
 
 
 def short(name: str, most: int) -> str:
-    """A name with at most so many letters."""
-    return name if len(name) <= most else name[: most - 1] + "…"
+    """A name with at most so many letters: its ends, which tell names of one family apart."""
+    first = most // 2
+    return name if len(name) <= most else f"{name[:first]}…{name[first + 1 - most :]}"
