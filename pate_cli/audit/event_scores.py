@@ -15,7 +15,7 @@ from pate_cli.mechanisms.votes import VoteAttack
 from pate_cli.privacy.door import Door
 from pate_cli.types import UNANSWERED, FloatArray, IntArray, ReleasedLabels, Votes
 
-__all__ = ["Scores", "of_outputs", "of_votes"]
+__all__ = ["EventScores", "of_outputs", "of_votes"]
 
 _CHUNK = 16384
 """Runs at a time: as many as stay in the processor's cache."""
@@ -27,7 +27,7 @@ _ALONE = 8
 Stream: TypeAlias = np.random.SeedSequence
 
 
-class Scores(NamedTuple):
+class EventScores(NamedTuple):
     """Numbers that are larger the more a run looks like one on D."""
 
     names: list[str]
@@ -48,7 +48,7 @@ Score: TypeAlias = Callable[[FloatArray], FloatArray]
 """Of outputs, shape (R, k), or of one column of them."""
 
 
-def of_outputs(attack: SampledAttack, runs: int, streams: Sequence[Stream]) -> Scores:
+def of_outputs(attack: SampledAttack, runs: int, streams: Sequence[Stream]) -> EventScores:
     """Learn scores from as many runs on D, with the first stream, and on D', with the second."""
 
     def outputs(neighbour: bool | int, runs: int, stream: Stream) -> Iterator[tuple[slice, FloatArray]]:
@@ -70,7 +70,7 @@ def of_outputs(attack: SampledAttack, runs: int, streams: Sequence[Stream]) -> S
                 row[chunk] = score(some)
         return values
 
-    return Scores(list(learnt), of)
+    return EventScores(list(learnt), of)
 
 
 def _learnt(on_d: FloatArray, on_other: FloatArray) -> Iterator[tuple[str, Score]]:
@@ -163,7 +163,7 @@ def _table(
 # -- mechanisms on votes ----------------------------------------------------------------------
 
 
-def of_votes(plan: VoteMechanism, attack: VoteAttack, runs: int, streams: Sequence[Stream]) -> Scores:
+def of_votes(plan: VoteMechanism, attack: VoteAttack, runs: int, streams: Sequence[Stream]) -> EventScores:
     """Learn scores of the labels and noisy counts of the session that a run uses.
 
     Naive Bayes on the outcomes, a linear discriminant on the noisy counts; each learnt query by query, and
@@ -219,7 +219,7 @@ def of_votes(plan: VoteMechanism, attack: VoteAttack, runs: int, streams: Sequen
                 values[len(tables) :, chunk] += np.where(labels.reached[0][:, None], discriminants, 0.0).T
         return values
 
-    return Scores(names, of)
+    return EventScores(names, of)
 
 
 def _outcome(released: ReleasedLabels) -> IntArray:

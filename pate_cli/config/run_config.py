@@ -34,11 +34,11 @@ from pate_cli.datasets.splitting import MODES
 from pate_cli.errors import ConfigError
 
 __all__ = [
+    "CheckedBy",
     "ComputeConfig",
     "DatasetConfig",
     "FeaturesConfig",
     "GenerateConfig",
-    "Made",
     "MechanismConfig",
     "RunConfig",
     "SplitConfig",
@@ -49,7 +49,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Made:
+class CheckedBy:
     """A check by a function, which returns the value to keep or raises, with words of its own."""
 
     make: Callable[[Any], Any]
@@ -83,33 +83,35 @@ def _line_like(form: str) -> Callable[[Any], str]:
     return take
 
 
-def _params(of: str) -> Made:
+def _params(of: str) -> CheckedBy:
     """Check keyword arguments of a learner."""
-    return Made(
+    return CheckedBy(
         lambda given: {str(name): item for name, item in ({} if given is None else given).items()},
         f"keys of the learner, as in {of}.params.C=10",
     )
 
 
 # every calibration is exact to the last digits from 1e-6 to 500: e^eps and its square are floats
-_EPS = Made(
+_EPS = CheckedBy(
     Real(1e-6, 500, closed_below=True, infinite=True).take,
     "a number from 1e-06 to 500, or inf for no privacy",
 )
-_DELTA = Made(
+_DELTA = CheckedBy(
     Or("null", Real(0, 1, open_above=True)).take,
     "a number in (0, 1), or null for 1 / (number of private records, of persons with dataset.unit)",
 )
-_SHARE = Made(_as_typed(Or("null", Real())), "a number > 0, or null")
-_POINTS = Made(_as_typed(Or("null", Or("auto", Real(), gives="auto"))), "a number > 0, auto or null")
-_BUDGET = Made(_as_typed(Real()), "a number > 0")
-_PURPOSE = Made(_line_like(r"(?=.*\S).{1,200}"), "what a release is for, one line of at most 200 characters")
-_NAME = Made(_line_like(r"(?=.*\S).{1,80}"), "a name of the run, one line of at most 80 characters")
-_TAG = Made(_line_like(r"[\w.+:-]{1,40}"), "a word of letters, digits and . _ + : -")
-_THRESHOLD = Made(
+_SHARE = CheckedBy(_as_typed(Or("null", Real())), "a number > 0, or null")
+_POINTS = CheckedBy(_as_typed(Or("null", Or("auto", Real(), gives="auto"))), "a number > 0, auto or null")
+_BUDGET = CheckedBy(_as_typed(Real()), "a number > 0")
+_PURPOSE = CheckedBy(
+    _line_like(r"(?=.*\S).{1,200}"), "what a release is for, one line of at most 200 characters"
+)
+_NAME = CheckedBy(_line_like(r"(?=.*\S).{1,80}"), "a name of the run, one line of at most 80 characters")
+_TAG = CheckedBy(_line_like(r"[\w.+:-]{1,40}"), "a word of letters, digits and . _ + : -")
+_THRESHOLD = CheckedBy(
     _line_like(r"youden|(recall|precision):0?\.\d+"), "youden, recall:SHARE or precision:SHARE, as recall:0.8"
 )
-_ADDRESS = Made(
+_ADDRESS = CheckedBy(
     _line_like(r"(tcp|tls|ucx|wss?)://\S+:\d+"), "a scheduler as tcp://HOST:PORT or tls://HOST:PORT"
 )
 
@@ -122,7 +124,7 @@ class DatasetConfig:
     options: dict[str, Any]
 
 
-_SEES = Made(Or("auto", Flag()).take, "auto, true or false")
+_SEES = CheckedBy(Or("auto", Flag()).take, "auto, true or false")
 
 
 @dataclass(frozen=True)

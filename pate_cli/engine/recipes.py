@@ -11,7 +11,7 @@ from typing import Any
 
 from pate_cli.checks import OneOf, Real, Whole, known, take
 from pate_cli.config.hydra_composition import packaged
-from pate_cli.config.run_config import Made
+from pate_cli.config.run_config import CheckedBy
 from pate_cli.errors import InputError
 from pate_cli.results.findings import About
 from pate_cli.results.verdicts import LABELS, OWN
@@ -147,38 +147,40 @@ def _printed_error(given: Any) -> dict[str, Any]:
 _HALF_WIDTHS = {"1.96 s/n": 0.5, "1.96 s/sqrt(n)": 0.0}
 """Forms of printed half widths; the standard error of the mean is h/1.96 times this power of n."""
 
-_TEXT = Made(_text, "a text")
-_MAY_BE_EMPTY = Made(lambda given: " ".join(str(given or "").split()), "a text")
-_LIST = Made(lambda given: tuple(given or ()), "a list")
-_MAPPING = Made(lambda given: dict(given or {}), "keys and values")
+_TEXT = CheckedBy(_text, "a text")
+_MAY_BE_EMPTY = CheckedBy(lambda given: " ".join(str(given or "").split()), "a text")
+_LIST = CheckedBy(lambda given: tuple(given or ()), "a list")
+_MAPPING = CheckedBy(lambda given: dict(given or {}), "keys and values")
 _RECIPE = {
     **dict.fromkeys(("title", "source", "shows"), _TEXT),
     "kind": OneOf(("runs", "study")),
     "settings": _LIST,
     "rows": _LIST,
-    "quick": Made(lambda given: given or [], "overrides, or parameters of the study"),
+    "quick": CheckedBy(lambda given: given or [], "overrides, or parameters of the study"),
     "repeats": Whole(1),
-    "figure": Made(lambda given: [given] if isinstance(given, dict) else list(given or ()), "figures"),
-    "pairs": Made(lambda given: tuple((str(of), str(minus)) for of, minus in given or ()), "[[OF, MINUS]]"),
+    "figure": CheckedBy(lambda given: [given] if isinstance(given, dict) else list(given or ()), "figures"),
+    "pairs": CheckedBy(
+        lambda given: tuple((str(of), str(minus)) for of, minus in given or ()), "[[OF, MINUS]]"
+    ),
     "claims": _LIST,
     "margin": Real(0, 1, open_above=True),
-    "labels": Made(_label_lists, f"lists of how claims begin, under {LABELS[0]}, {LABELS[2]}"),
-    "counts_as": Made(
+    "labels": CheckedBy(_label_lists, f"lists of how claims begin, under {LABELS[0]}, {LABELS[2]}"),
+    "counts_as": CheckedBy(
         _counts_as,
         f"a list of {{claim, kind, names, each}}, kind one of {', '.join(KINDS)}, own without claim",
     ),
-    "printed_error": Made(_printed_error, f"repeats and half_width, one of {', '.join(_HALF_WIDTHS)}"),
+    "printed_error": CheckedBy(_printed_error, f"repeats and half_width, one of {', '.join(_HALF_WIDTHS)}"),
     "params": _MAPPING,
     "data": _LIST,
     "printed": _MAPPING,
-    "notes": Made(lambda given: tuple(map(_text, given or ())), "a list of texts"),
+    "notes": CheckedBy(lambda given: tuple(map(_text, given or ())), "a list of texts"),
 }
 _ROW = {
     "name": _TEXT,
     **dict.fromkeys(("method", "panel", "note"), _MAY_BE_EMPTY),
-    "overrides": Made(list, "a list of overrides"),
+    "overrides": CheckedBy(list, "a list of overrides"),
     "printed": _MAPPING,
-    "for": Made(_loops, "a list of values for each key, or names with the overrides each stands for"),
+    "for": CheckedBy(_loops, "a list of values for each key, or names with the overrides each stands for"),
 }
 
 
