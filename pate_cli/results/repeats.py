@@ -57,6 +57,7 @@ _TEXTS = (
 _END = ("row", "checksum", "repeat", "status", "reason")
 _PAUSE = 1.0  # least seconds between two writings of a file that grows
 _MOST_REPEATS = 1_000_000  # of a row
+_LARGEST = 1e100  # number that is measured; sums and squares of larger ones overflow
 _SHARE = 50  # of the time at most one part in so many is spent on them
 
 
@@ -296,6 +297,10 @@ def _parsed(path: Path) -> list[dict[str, Any]]:
         except ValueError as error:
             raise DataError(f"line {number}: {one_line(str(error))}") from error
         repeat = parsed[-1]["repeat"]
+        for name, value in parsed[-1].items():
+            endless = value == math.inf and name != "delta" and not name.startswith("n_")
+            if isinstance(value, float) and abs(value) > _LARGEST and not endless:
+                raise DataError(f"line {number}: {name}: got {value:g}; expected a number below 1e100")
         if isinstance(repeat, float) and not (0 <= repeat < _MOST_REPEATS and repeat.is_integer()):
             raise DataError(f"line {number}: repeat: got {repeat:g}; expected a whole number below 10^6")
     return parsed

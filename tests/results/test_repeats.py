@@ -247,6 +247,14 @@ def test_of_one_configuration_the_finished_row_with_most_repeats_counts(tmp_path
     ("content", "said"),
     [
         ("dataset,method,eps,repeat,status\na,b,1,0\n", "line 2: 4 cells, not 5"),
+        (
+            "dataset,method,eps,repeat,accuracy\na,b,1,0,-1e300\n",
+            "line 2: accuracy: got -1e\\+300; expected a number",
+        ),
+        (
+            "dataset,method,eps,n_teachers,repeat\na,b,1,inf,0\n",
+            "line 2: n_teachers: got inf; expected a number",
+        ),
         ("dataset,method,eps,repeat\na,b,1,1e30\n", r"line 2: repeat: got 1e\+30; expected a whole number"),
         ("dataset,method,eps,repeat\na,b,1,nan\n", "line 2: repeat: got nan; expected a whole number"),
         (
