@@ -103,9 +103,7 @@ _DELTA = CheckedBy(
 _SHARE = CheckedBy(_as_typed(Or("null", Real())), "a number > 0, or null")
 _POINTS = CheckedBy(_as_typed(Or("null", Or("auto", Real(), gives="auto"))), "a number > 0, auto or null")
 _BUDGET = CheckedBy(_as_typed(Real()), "a number > 0")
-_PURPOSE = CheckedBy(
-    _line_like(r"(?=.*\S).{1,200}"), "what a release is for, one line of at most 200 characters"
-)
+_PURPOSE = CheckedBy(_line_like(r"(?=.*\S).{1,200}"), "what a release is for, a line of up to 200 characters")
 _NAME = CheckedBy(_line_like(r"(?=.*\S).{1,80}"), "a name of the run, one line of at most 80 characters")
 _TAG = CheckedBy(_line_like(r"[\w.+:-]{1,40}"), "a word of letters, digits and . _ + : -")
 _THRESHOLD = CheckedBy(
