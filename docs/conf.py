@@ -61,11 +61,23 @@ def setup(app: Any) -> None:
     """Fill the pages whose text is made from the code; several modules on a page share no headings."""
     app.connect("source-read", _fill)
     app.connect("autodoc-process-docstring", _without_headings, priority=900)
+    app.connect("html-page-context", _whole_words)
 
 
 def _fill(app: Any, page: str, source: list[str]) -> None:
     if page in generated.PAGES:
         source[0] += "\n" + generated.PAGES[page]()
+
+
+def _whole_words(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Let a command wrap at its blanks, not at the hyphens of --eps."""
+
+    def whole(block: re.Match[str]) -> str:
+        word = r"(?<![^\s>])[^\s<>&]{0,30}-[^\s<>&]{1,30}(?![^\s<])"
+        return re.sub(word, r'<span class="whole">\g<0></span>', block[0])
+
+    if "body" in context:
+        context["body"] = re.sub(r"<pre>.*?</pre>", whole, context["body"], flags=re.DOTALL)
 
 
 def _without_headings(app: Any, kind: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
