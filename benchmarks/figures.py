@@ -1,4 +1,4 @@
-"""Make the measured figures of the docs, each by the commands that stand beside it: `make figures`.
+"""Make the measured figures of the docs, and a table, each by the commands beside it: `make figures`.
 
     python -m benchmarks.figures                # all: minutes
     python -m benchmarks.figures privacy-cost   # one
@@ -64,6 +64,16 @@ FIGURES = {
         f"{_COUNTS} teacher.count=100,400 eps=1 hydra.sweep.dir=again",
         ("method", "n_teachers", "repeat", "accuracy"),
     ),
+    "peers": Figure(
+        (
+            "pate frontier --config-dir experiments/peers/conf --tables mushroom,magic,spambase "
+            "--methods best,scores,score_boosting,gaussian,ebm --eps 0.5,1,2 --repeats 3 --output peers",
+        ),
+        "peers",
+        "pate frontier --tables magic,mushroom --methods best,gaussian --eps 1 --repeats 1 --no-limit "
+        "--output again",
+        ("dataset", "method", "eps", "repeat", "accuracy"),
+    ),
     "figure1": Figure(
         ("pate reproduce figure1",),
         "outputs/reproduce/figure1",
@@ -88,6 +98,7 @@ def measured(figure: Figure, directory: Path) -> pd.DataFrame:
 
 def short_numbers(figure: Figure) -> list[list[Any]]:
     """Numbers of the short form, measured in the current directory."""
+    shutil.rmtree("again", ignore_errors=True)
     run(figure.again)
     made = "again" if "again" in figure.again else f"{figure.made}-quick"
     rows = measured(figure, Path(made)).dropna()
@@ -113,7 +124,9 @@ def themed(svg: str, dark: bool) -> str:
 
 
 def draw(name: str, figure: Figure, found: Path) -> None:
-    """Put the drawings into docs/figures."""
+    """Put the drawings into docs/figures; of many tables there is none."""
+    if "--tables" in figure.commands[0]:
+        return
     if figure.commands[0].startswith("pate frontier"):
         page = report(read_repeats([found]), shlex.split(figure.commands[0]), {}).page
         for svg, form in zip(page.figure.split("\n"), ("", "-narrow"), strict=True):
@@ -129,6 +142,8 @@ def make(name: str) -> None:
     figure = FIGURES[name]
     WORK.mkdir(parents=True, exist_ok=True)
     os.chdir(WORK)
+    if not Path("experiments").exists():  # the docs' paths are those of a checkout
+        Path("experiments").symlink_to(REPO / "experiments")
     for command in figure.commands:
         run(command)
     found = Path(figure.made)

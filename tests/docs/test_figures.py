@@ -16,6 +16,7 @@ from scipy import stats
 from benchmarks import figures
 
 DRAWN = {"choosing", "flow", "flow-narrow"}  # by hand: nothing is measured in them
+TABLES = {"peers"}
 FACTS = {path.stem: json.loads(path.read_text()) for path in sorted(figures.PLACE.glob("*.json"))}
 
 
@@ -24,9 +25,8 @@ def test_every_figure_is_drawn_by_a_command_that_the_docs_show():
     shown = {" ".join(argv) for block in found for argv in block.commands}
     named = "".join(page.read_text(encoding="utf-8") for page in pages())
     made = {path.stem for path in figures.PLACE.glob("*.svg")}
-    assert (
-        set(FACTS) == set(figures.FIGURES) == {re.sub("-(light|dark).*", "", name) for name in made - DRAWN}
-    )
+    drawn = {re.sub("-(light|dark).*", "", name) for name in made - DRAWN}
+    assert set(FACTS) == set(figures.FIGURES) == drawn | TABLES
     for name in made:
         assert f"figures/{name}.svg" in named, name
     for name, facts in FACTS.items():
@@ -65,3 +65,20 @@ def test_the_sentence_beside_the_first_figure_says_what_was_drawn():
         + " points less than `best`",
     ]
     assert [sentence for sentence in said if sentence not in text] == []
+
+
+def test_the_table_of_peers_says_what_was_measured():
+    """Accuracy of `best` in percent, and how much less the others have, paired by split."""
+    measured = pd.read_csv(figures.PLACE / "peers.csv")
+    text = (REPO / "docs" / "comparing.md").read_text(encoding="utf-8")
+    head, _, *lines = re.search(r"^\|eps 1, 3 splits.*\n(?:\|.*\n)+", text, re.MULTILINE)[0].splitlines()
+    _, first, limit, *others = [cell.strip("`") for cell in head.strip("|").split("|")]
+    assert (first, limit) == ("best", "limit")
+    rows = []
+    for dataset, of in measured.groupby("dataset", sort=False):
+        wide = 100 * of.pivot_table(index="repeat", columns=["method", "eps"], values="accuracy")
+        best = wide["best", 1.0]
+        columns = [wide["best model without privacy"].iloc[:, 0], *(wide[name, 1.0] for name in others)]
+        less = [_points(best - column).replace(" ", "").replace("-", "−") for column in columns]
+        rows.append("|".join(["", dataset, f"{best.mean():.1f}", *less, ""]))
+    assert sorted(rows) == sorted(lines)

@@ -1,4 +1,4 @@
-"""Learners of other packages run as plug-ins, beside ours on the same splits (docs/extending.md)."""
+"""Learners of other packages run as plug-ins, beside ours on the same splits (docs/comparing.md)."""
 
 from __future__ import annotations
 
