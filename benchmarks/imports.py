@@ -14,7 +14,7 @@ BUDGETS: dict[tuple[str, ...], int] = {
     ("--help",): 70,
     ("table", "--help"): 120,
     ("predict", "--help"): 290,
-    ("data", "list"): 360,
+    ("data", "list"): 400,
     ("verify", "--help"): 460,
     ("ledger", "--help"): 1_500,
     ("plan", *_SMALL): 1_900,
