@@ -9,6 +9,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
+from pate_cli import mechanisms
+from pate_cli.config import compose, parse
 from pate_cli.mechanisms.options import auto_count
 from pate_cli.teachers import n_teachers, train
 from pate_cli.types import PrivateRecords
@@ -46,3 +48,13 @@ def test_weights_reach_each_teacher(learner):
         PrivateRecords(X, np.where(wrong, 1 - y, y)), sample_weight=np.where(wrong, 1e-6, 1.0), **given
     )
     assert ensemble.accuracy(X, y) > 0.8
+
+
+@pytest.mark.parametrize("mechanism", mechanisms.names())
+def test_a_size_that_is_typed_is_the_size_that_is_used(mechanism):
+    """Whatever the mechanism's preset and the data set's bring along."""
+    typed = parse(compose([f"mechanism={mechanism}", "teacher.size=25"])).teacher
+    assert (typed.size, typed.count, typed.auto_count) == (25, None, False)
+    own = parse(compose([f"mechanism={mechanism}"])).teacher
+    assert own.auto_count == (mechanism in ("scores", "score_boosting"))
+    assert own.size == (None if own.auto_count else 20)  # of dataset=synthetic
