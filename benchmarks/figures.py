@@ -70,7 +70,7 @@ FIGURES = {
             "--methods best,scores,score_boosting,gaussian,ebm --eps 0.5,1,2 --repeats 3 --output peers",
         ),
         "peers",
-        "pate frontier --tables magic,mushroom --methods best,gaussian --eps 1 --repeats 1 --no-limit "
+        "pate frontier --tables spambase --methods best,gaussian --eps 1 --repeats 1 --no-limit "
         "--output again",
         ("dataset", "method", "eps", "repeat", "accuracy"),
     ),

@@ -118,9 +118,9 @@ def _places() -> list[Path]:
 
 
 def _cache() -> Path:
-    import pooch
+    import platformdirs
 
-    return Path(pooch.os_cache("pate"))
+    return Path(platformdirs.user_cache_dir("pate"))  # as pooch has it, which need not be imported
 
 
 def find(file: SourceFile) -> tuple[SourceFile, Path] | None:
