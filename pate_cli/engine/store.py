@@ -16,7 +16,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -199,18 +199,21 @@ class RepeatStore:
 
     def unsaid(self, texts: Iterable[str]) -> list[str]:
         """Notices on a file that were not given beside these repeats before."""
-        given: list[str] = []
-        with contextlib.suppress(OSError):
-            given = (self.directory / _NOTICES).read_text("utf-8", "replace").split()
+        given = self._given()
         return [text for text in texts if _sha(text.encode()) not in given]
 
-    def say(self, texts: Iterable[str]) -> None:
-        """Remember notices as given, where there are repeats."""
-        with (
-            contextlib.suppress(OSError),
-            (self.directory / _NOTICES).open("a", encoding="utf-8") as file,
-        ):
-            file.writelines(f"{_sha(text.encode())}\n" for text in texts)
+    def say(self, texts: Sequence[str]) -> None:
+        """Remember notices as given."""
+        if texts:
+            lines = [*self._given(), *(_sha(text.encode()) for text in texts)]
+            with contextlib.suppress(OSError):  # then they are given again
+                _write(self.directory / _NOTICES, "\n".join(lines).encode())
+
+    def _given(self) -> list[str]:
+        try:
+            return _read(self.directory / _NOTICES).decode("ascii", "replace").split()
+        except OSError:
+            return []
 
     def forget(self, key: CacheKey, repeats: int) -> None:
         """Remove the first repeats of a row, so that they are done again."""
