@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["ASKED", "KINDS", "MISSING", "NO_NUMBER", "NUMBER", "Column", "Reading", "bounds_of"]
-__all__ += ["distinct_texts", "is_missing", "levels_of", "number_of"]
+__all__ += ["distinct_texts", "is_missing", "levels_of", "number_of", "unit_of"]
 
 KINDS = ("number", "date", "category", "ignored")
 
@@ -245,6 +245,11 @@ def _spellings(levels: tuple[str, ...]) -> tuple[Collection[str], Mapping[str, s
     return frozenset(levels), folded, equal if len(equal) == n_numbers else {}
 
 
+def unit_of(number: re.Match[str]) -> str:
+    """Unit of a number, its currency, or both, as of $1.2M."""
+    return (number["currency"] or "") + (number["unit"] or "")
+
+
 @cache
 def number_of(
     point: str = ".", thousands: str | None = None, unit: str | None = None
@@ -260,8 +265,7 @@ def number_of(
             return _finite(text)
         if not (match := NUMBER.fullmatch(text)):
             return None
-        written = match["unit"] or match["currency"]
-        if (written and written != unit) or (match["unit"] and match["currency"]):
+        if (written := unit_of(match)) and written != unit:
             return None
         if not (cut := digits.fullmatch(match["digits"])) or bool(match["open"]) != bool(match["close"]):
             return None

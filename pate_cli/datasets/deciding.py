@@ -31,6 +31,7 @@ _MOST_RANGES = 500
 _SENTINELS = [9.0, -1.0, -7.0, -8.0, -9.0]
 _SENTINELS += [s * float(f"{nines}{d}") for s in (1, -1) for nines in ("9", "99", "999") for d in (7, 8, 9)]
 _SENTINELS += [77.0, 88.0, 777.0, 888.0, 7777.0, 8888.0]
+_FAR_DAYS = [days_of("y-m-d")(day) or 0.0 for day in ("9999-12-31", "2999-12-31", "1900-01-01", "1899-12-30")]
 _MOST_DIGITS = 1e15
 """From there on, a spreadsheet does not keep all digits of a number."""
 
@@ -87,21 +88,27 @@ def _of_numbers(cells: Cells, values: FloatArray) -> Decision | None:
 
 def _judged(cells: Cells, held: FloatArray, n: int, whole: bool, decision: Decision) -> Decision:
     """Whether numbers are identifiers or constant; sentinels are asked for."""
-    odd = np.isin(held, _SENTINELS)
-    others = held[~odd]
-    if "missing" not in cells.given and len(others) > 1:
-        for value, n_here in zip(*np.unique(held[odd], return_counts=True), strict=True):
-            apart = max(value - others.max(), others.min() - value)
-            if n_here > 1 and apart > np.ptp(others) > 0:
-                question = f"{value:g} ({n_here:,} cells) stands apart from all others: taken for missing"
-                ask_missing(cells, decision, f"{value:g}", question)
-                held = held[held != value]
+    for value, n_here in _set_apart(cells, held, _SENTINELS):
+        question = f"{value:g} ({n_here:,} cells) stands apart from all others: taken for missing"
+        ask_missing(cells, decision, f"{value:g}", question)
+        held = held[held != value]
     if cells.given.get("kind") is None:
         if (held == held[0]).all() and not cells.used:
             return Decision(Column("ignored", why="constant"))
         if why := _identifiers(cells, held, n, whole):
             return identified(cells, Decision(Column("ignored", why=why)), len(np.unique(held)), len(held))
     return decision
+
+
+def _set_apart(cells: Cells, held: FloatArray, codes: list[float]) -> list[tuple[float, int]]:
+    """Those of some codes for no value that are further from all other numbers than these from each other."""
+    odd = np.isin(held, codes)
+    others = held[~odd]
+    if "missing" in cells.given or len(others) < 2:
+        return []
+    found = zip(*np.unique(held[odd], return_counts=True), strict=True)
+    far = np.ptp(others)
+    return [(v, n) for v, n in found if n > 1 and max(v - others.max(), others.min() - v) > far > 0]
 
 
 def _identifiers(cells: Cells, held: FloatArray, n: int, whole: bool) -> str:
@@ -271,6 +278,10 @@ def _date(cells: Cells, counts: IntArray, held: Any, before: Decision) -> Decisi
         )
     _rest(cells, counts, held & ~ok, decision)
     days = each[ok & (counts > 0)]
+    for value, n_here in _set_apart(cells, np.repeat(each[ok], counts[ok]), _FAR_DAYS):
+        text = cells.plain[int(np.argmax(each == value))]
+        question = f"{text} ({n_here:,} cells) stands apart from all others: taken for missing"
+        ask_missing(cells, decision, text, question)
     if len(days) and (days == days[0]).all():
         return Decision(Column("ignored", why="constant"))
     return decision

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.datasets.cells import decimal_vote
-from pate_cli.datasets.column import NO_NUMBER, NUMBER, distinct_texts, is_missing, number_of
+from pate_cli.datasets.column import NO_NUMBER, NUMBER, distinct_texts, is_missing, number_of, unit_of
 from pate_cli.datasets.dates import DATES
 from pate_cli.datasets.names import normal
 from pate_cli.types import FloatArray, IntArray
@@ -119,7 +119,7 @@ class Cells:
     @cached_property
     def units(self) -> dict[str, Any]:
         """Texts with a unit or currency, by it."""
-        found = np.array([(m and (m["unit"] or m["currency"])) or "" for m in self.numbers], dtype=object)
+        found = np.array([unit_of(m) if m else "" for m in self.numbers], dtype=object)
         return {unit: found == unit for unit in sorted(set(found)) if unit}
 
     @cached_property

@@ -102,10 +102,9 @@ def _other_encoding(raw: bytes, declared: str | None, found: Decoded) -> bytes:
 def _unexplained(raw: bytes, name: str) -> set[int]:
     """Lines with a character that is not usual in the languages of an encoding."""
     usual = set(_LETTERS[name])
-    # a word of Latin letters has some of ASCII, one of other scripts none
-    strange = re.compile(
-        "[A-Za-z][^\\W\\d_\x00-\x7f]" if name in _OTHER_SCRIPTS else "[^\\W\\d_\x00-\x7f]{4}"
-    )
+    # a word of Latin letters has some of ASCII, one of others none, nor a large behind a small one
+    other = "[A-Za-z][^\\W\\d_\x00-\x7f]|[а-яё][А-ЯЁ]|[α-ωά-ώ][Α-ΩΆ-Ώ]|ς\\w"
+    strange = re.compile(other if name in _OTHER_SCRIPTS else "[^\\W\\d_\x00-\x7f]{4}")
     lines = enumerate(raw.decode(name, "replace").split("\n"))
     odd = ((i, line) for i, line in lines if not line.isascii())
     return {i for i, line in odd if strange.search(line) or any(c > "\x7f" and c not in usual for c in line)}

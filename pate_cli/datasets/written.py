@@ -252,7 +252,7 @@ def _plain_records(raw: bytes, found: _Written) -> _Records | None:
     names = _names(cells, found)
     if found.header and (_no_header(cells) or not all(names) or len(set(names)) < len(names)):
         return None
-    if may_be_below(end) or are_units(below):
+    if may_be_below(end) or are_units(below) or (found.header and b"\n" + raw[: ends[0] + 1] in raw):
         return None
     marks: IntArray
     if len(ends) > _FEW + found.header:
@@ -320,6 +320,9 @@ def _each_record(raw: bytes, found: _Written) -> _Records:
     names = _header(rows, width, usual, found) if found.header else _names(rows[0][1], found)
     if rows and re.fullmatch(r"[-=+ ]{5,}", "".join(rows[0][1])):
         found.skip(rows[0][0], "a rule", rows.pop(0)[1])
+    for line, cells in [row for row in rows if found.header and _names(row[1], found) == names]:
+        found.skip(line, "the header again", cells)
+        rows.remove((line, cells))
     while rows and is_footer(rows, usual, width):
         line, cells = rows.pop()
         found.skip(line, "below the records", cells)

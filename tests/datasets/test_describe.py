@@ -74,6 +74,7 @@ def cells(seed=0, n=N):
         "han": [f"{y}年{int(m)}月{int(d)}日" for d, m, y in zip(day, month, year, strict=True)],
         "mes": [f"{int(d)} de {MESES[int(m) - 1]} de {y}" for d, m, y in zip(day, month, year, strict=True)],
         "month": [f"{y}-{m}" for m, y in zip(month, year, strict=True)],
+        "millions": [f"${v / 1e5:.1f}M" for v in pay],
         "card": [str(4 * 10**15 + int(v)) for v in rng.integers(0, 10**14, n)],
         "y": np.where(x > 0, "ill", "well").tolist(),
     }
@@ -116,12 +117,13 @@ FILES = {
         "minus": number(),
         "limit": number(),
     }),
-    "abroad.csv": ("real zloty han mes month card", ";", "utf-8", "", "", {
+    "abroad.csv": ("real zloty han mes month millions card", ";", "utf-8", "", "", {
         "real": number(unit="R$", thousands="."),
         "zloty": number(unit="zł", thousands=" "),
         "han": {"kind": "date", "format": "y-m-d"},
         "mes": {"kind": "date", "format": "d mon y"},
         "month": {"kind": "date", "format": "y-m"},
+        "millions": number(unit="$M"),
         "card": {"kind": "ignored", "why": "identifiers"},
     }),
     "swiss.csv": ("swiss clock plainpay", ";", "utf-8", "sep=;\n", "", {
@@ -327,6 +329,7 @@ LAYOUTS = {
     "a header behind a #": ["# made by a tool", "#v,g,y", *ROWS],
     "names of rows without a header": ["v,g,y", *(f'"{i}",{row}' for i, row in enumerate(ROWS, 1))],
     "blanks": ["v  g y", *(row.replace(",", "  ") for row in ROWS)],
+    "headers in between": ["v,g,y", *ROWS[:30], "v,g,y", *ROWS[30:]],
     "a rule": ["v|g|y", "-----+---+---", *(row.replace(",", "|") for row in ROWS), "(60 rows)"],
     "notes filled up with delimiters": ["Report,,", "v,g,y", *ROWS, ",,", "Mean,1.5,", "* as measured,,"],
     "letters in the header alone": ["v,g,y", *ROWS],
@@ -348,10 +351,14 @@ def test_lines_that_are_no_records_are_left_out(layout, tmp_path, capsys):
 
 def test_codes_for_no_answer_are_asked_together(tmp_path, capsys):
     answers = [97 if i % 20 == 0 else 98 if i % 15 == 0 else 99 if i % 31 == 0 else i % 7 for i in range(300)]
-    lines = [f"{v},{'ab'[i % 2]}" for i, v in enumerate(answers)]
-    (tmp_path / "f.csv").write_text("\n".join(["q,y", *lines]))
+    days = ["9999-12-31" if i % 25 == 0 else f"2021-03-{1 + i % 28:02d}" for i in range(300)]
+    lines = [f"{v},{day},{'ab'[i % 2]}" for i, (v, day) in enumerate(zip(answers, days, strict=True))]
+    (tmp_path / "f.csv").write_text("\n".join(["q,day,y", *lines]))
     code, said = described(capsys, tmp_path / "f.csv", "--target", "y")
-    assert (code, [ask["set"] for ask in said["asked"]]) == (3, ["q.missing=[97,98,99]"])
+    assert (code, [ask["set"] for ask in said["asked"]]) == (
+        3,
+        ["q.missing=[97,98,99]", "day.missing=[9999-12-31]"],
+    )
     assert said["columns"][0]["high"] == 6
 
 
