@@ -142,8 +142,8 @@ def make(name: str) -> None:
     figure = FIGURES[name]
     WORK.mkdir(parents=True, exist_ok=True)
     os.chdir(WORK)
-    if not Path("experiments").exists():  # the docs' paths are those of a checkout
-        Path("experiments").symlink_to(REPO / "experiments")
+    conf = Path("experiments/peers/conf")  # the docs' paths are those of a checkout
+    shutil.copytree(REPO / conf, conf, dirs_exist_ok=True)
     for command in figure.commands:
         run(command)
     found = Path(figure.made)
