@@ -14,7 +14,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -193,9 +193,7 @@ def _dealt(marks: IntArray) -> IntArray:
 
 def _edited(column: Column, edits: Mapping[str, Any], name: str) -> Column:
     """A decision with what the owner said of the column."""
-    given = {key: value for key, value in edits.items() if key not in _OF_OWNER and value != "dropped"}
-    if given.get("empty") == "missing":
-        del given["empty"]
+    given = _of_column(edits)
     if "missing" in given and not given["missing"]:
         given["missing"] = None
     if column.kind == "ignored" and not ({"kind"} & {*given}):
@@ -203,6 +201,12 @@ def _edited(column: Column, edits: Mapping[str, Any], name: str) -> Column:
     if given.keys() & {"low", "high", "levels"}:
         given["source"] = "hand"
     return changed(column, given, name) if given else column
+
+
+def _of_column(edits: Mapping[str, Any]) -> dict[str, Any]:
+    """Edits that are entries of a column in the schema; the others answer a question."""
+    kept = {key: value for key, value in edits.items() if key not in _OF_OWNER and value != "dropped"}
+    return kept if kept.get("empty") != "missing" else {k: v for k, v in kept.items() if k != "empty"}
 
 
 def _n_missing(reading: Reading) -> int:
@@ -311,31 +315,14 @@ def read_edits(texts: Sequence[str], names: Sequence[str]) -> dict[str, dict[str
         elif key in ("levels", "missing", "answers") and value not in ("dropped", "true", "false"):
             given = [value]
         edits.setdefault(name, {})[key] = given
-    allowed = {
-        "kind",
-        "low",
-        "high",
-        "levels",
-        "missing",
-        "answers",
-        "decimal",
-        "thousands",
-        "unit",
-        "format",
-    }
-    allowed |= {"case", "empty", "scale", *_OF_OWNER}
+    allowed = {one.name for one in fields(Column)} - {"why", "source", "bought"} | {*_OF_OWNER}
     for name, keys in edits.items():
         if strange := {*keys} - allowed:
             raise ConfigError(
                 "--set", f"{name}.{min(strange)}", f"{name}. and one of {', '.join(sorted(allowed))}"
             )
-        keys_of = {
-            k: v
-            for k, v in keys.items()
-            if k not in _OF_OWNER and v != "dropped" and (k, v) != ("empty", "missing")
-        }
         try:
-            changed(Column(), {k: v for k, v in keys_of.items() if k not in ("low", "high")}, name)
+            changed(Column(), {k: v for k, v in _of_column(keys).items() if k not in ("low", "high")}, name)
         except DataError as error:
             raise ConfigError("--set", name, str(error)) from None
     return edits
