@@ -144,9 +144,11 @@ def make(name: str) -> None:
     os.chdir(WORK)
     conf = Path("experiments/peers/conf")  # the docs' paths are those of a checkout
     shutil.copytree(REPO / conf, conf, dirs_exist_ok=True)
+    found = Path(figure.made)
+    for old in [path for path in found.glob("*") if path.name != ".finished"]:  # maybe of another version
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
     for command in figure.commands:
         run(command)
-    found = Path(figure.made)
     draw(name, figure, found)
     measured(figure, found).to_csv(PLACE / f"{name}.csv", index=False, float_format="%.6g")
     facts = {
