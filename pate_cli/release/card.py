@@ -80,7 +80,9 @@ class Card:
         """The page."""
         facts, made = self.facts, datetime.fromisoformat(self.facts["time"])
         answer = (
-            f"This model {self.quality.clause}." if self.quality else "How good this model is is not known."
+            f"This model {self.quality.clause}."
+            if self.quality
+            else "Nothing is known of how good this model is."
         )
         answer = answer if self.has_model else "These are noisy answers, without a model."
         file = bare(self.data.get("file") or self.data["dataset"])
@@ -259,7 +261,7 @@ class Card:
         quality, notes, left = self.quality, [], ""
         if ledger is not None:
             left = f" Left in the ledger: eps {shown(ledger.left[0])} of {shown(ledger.total[0])}."
-        does = "how good it is is not known" if self.has_model else "noisy answers, without a model"
+        does = "nothing is known of how good it is" if self.has_model else "noisy answers, without a model"
         if quality:
             n = f"{quality.evaluation['n']:,} {self.who}s"
             notes.append(f"Measured with noise on {n} not learned from, so it may be published.")

@@ -132,7 +132,7 @@ def test_without_a_test_or_a_model_it_says_so(place):
     facts = facts_of(place)
     bare = {key: value for key, value in facts.items() if key != "evaluation"}
     text = shown(bare)
-    assert "How good this model is is not known. It is published under a guarantee of eps 4" in text
+    assert "Nothing is known of how good this model is. It is published under a guarantee of eps 4" in text
     assert "Decide nothing by it" in text
     assert "100 records" not in text
     empty = {name: about for name, about in facts["files"].items() if name != "student.skops"}
