@@ -21,6 +21,7 @@ def main(argv: list[str]) -> int:
     from rich.table import Table
     from rich.text import Text
 
+    from pate_cli.release.certificates import page_command
     from pate_cli.release.verification import verify
 
     ledgers = open_ledgers(options.ledger)
@@ -55,7 +56,7 @@ def main(argv: list[str]) -> int:
     elif any(check.passed is None for check in checks):
         err().print("pate: without the ledger, a forgery of all files would not show", markup=False)
     else:
-        show_next("see what it is", [["pate", "page", str(options.directory)]])
+        show_next("see what it is", [page_command(options.directory)])
     return 1 if failed else 0
 
 

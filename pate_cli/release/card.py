@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from pate_cli.release.certificates import page_command
 from pate_cli.release.ledger import Ledger, shown
 from pate_cli.release.quality import MOST, Quality
 from pate_cli.results.html import Fact, Page, Section
@@ -285,7 +286,7 @@ class Card:
             explain=[f"{word}: {text}" for word, text in _WORDS.items()] if quality else (),
             next_step=(
                 "check it, and see its card",
-                [["pate", "verify", self.place], ["pate", "page", self.place]],
+                [["pate", "verify", self.place], page_command(self.place)],
             ),
         )
 

@@ -11,7 +11,15 @@ from typing import Any
 from pate_cli.errors import DataError, shortened
 from pate_cli.terminal import open_file
 
-__all__ = ["ACCEPTED", "CERTIFICATE", "CERTIFICATE_VERSION", "MOST_TEXT", "read_certificate", "read_text"]
+__all__ = [
+    "ACCEPTED",
+    "CERTIFICATE",
+    "CERTIFICATE_VERSION",
+    "MOST_TEXT",
+    "page_command",
+    "read_certificate",
+    "read_text",
+]
 
 CERTIFICATE = "certificate.json"
 """Name of the file."""
@@ -23,6 +31,13 @@ MOST_TEXT = 2**25
 """Most bytes of a file in JSON: parsed, it takes some twenty times as much."""
 
 ACCEPTED = "accepted: the folder of a release"
+
+
+def page_command(place: str | Path) -> list[str]:
+    """The command that makes the card of a release: not among its files, nor in place of another page."""
+    directory = Path(place).absolute()
+    beside = ".." if directory == Path.cwd() else ""
+    return ["pate", "page", str(place), "--output", str(Path(beside, f"{directory.name}.html"))]
 
 
 def read_text(path: Path) -> bytes:

@@ -55,7 +55,7 @@ def test_from_a_plan_to_a_release(own, capsys):
     assert (own / "released" / "student.skops").is_file()
     assert printed(capsys, *verify) == [page]
     assert cli.main(page) == 0
-    assert "released" in (own / "page.html").read_text()
+    assert "pate</span> <span>verify</span> <span>released" in (own / "released.html").read_text()
     assert cli.main([*release, "hydra.run.dir=again"]) == 0  # there is room for one more
     assert "Left in the ledger: eps 0 of 2." in " ".join(capsys.readouterr().out.split())
 
