@@ -220,6 +220,7 @@ def test_a_sweep_and_a_view_of_an_installed_package(installed, tmp_path, pate):
         ("teacher=mine", "PYTHONPATH=. pate run teacher.estimator=MODULE.CLASS"),
         ("student=mine", "PYTHONPATH=. pate run student.estimator=MODULE.CLASS"),
         ("features=mine", "PYTHONPATH=. pate run features.name=MODULE.CLASS"),
+        ("features.name=mine.Map", "PYTHONPATH=. pate ... finds modules of this directory"),
         ("dataset=mine.csv", "pate data describe mine.csv --target COLUMN"),
         ("mechanism=svtt", ""),  # a slip
     ],

@@ -59,7 +59,8 @@ def _imported(path: str) -> Any:
     try:
         map_class = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError("features.name", path, accepted) from error
+        own = "PYTHONPATH=. pate ... finds modules of this directory"
+        raise ConfigError("features.name", path, accepted, own) from error
     if not callable(getattr(map_class, "of", None)):
         raise ConfigError("features.name", path, accepted)
     return map_class

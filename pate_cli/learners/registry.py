@@ -218,7 +218,9 @@ def _imported(path: str, name_key: str, accepted: str) -> type:
         with contained():
             cls = getattr(importlib.import_module(module), name)
     except Exception as error:  # importing runs any code
-        raise ConfigError(name_key, path, f"{accepted}; importing it failed ({error})") from error
+        where = "; PYTHONPATH=. pate ... finds those of this directory"
+        hint = where if isinstance(error, ModuleNotFoundError) else ""
+        raise ConfigError(name_key, path, f"{accepted}; importing it failed ({error}){hint}") from error
     methods = ("fit", "predict", "get_params", "set_params")
     if not isinstance(cls, type) or not all(callable(getattr(cls, name, None)) for name in methods):
         raise ConfigError(name_key, path, accepted)
