@@ -1,4 +1,4 @@
-"""Lines of a table that are no records: one of units below the header; totals and notes below the records."""
+"""Lines of a table that are no records: units, totals, notes; and names of its rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from pate_cli.datasets.column import MISSING, NO_NUMBER, NUMBER
 from pate_cli.datasets.names import normal
 
-__all__ = ["are_units", "is_footer", "may_be_below", "n_filled", "units_of", "usual_of"]
+__all__ = ["are_row_names", "are_units", "is_footer", "may_be_below", "n_filled"]
+__all__ += ["uncomment_header", "units_of", "usual_of"]
 
 _UNITS = re.compile(r"-|\(?\[?([%‰°µμ]?[A-Za-z]{0,5}([/²³][A-Za-z0-9]{0,4})?|years?|Jahre|ans)\]?\)?")
 _FOOTER = re.compile(r"\W*(total|sum|summe|gesamt|source|quelle|note|generated|n ?=)\b", re.IGNORECASE)
@@ -48,6 +49,13 @@ def is_footer(rows: Sequence[tuple[int, list[str]]], usual: int, width: int) -> 
     return few and (note or bool(_FOOTER.match(first)))
 
 
+def are_row_names(cells: Sequence[str], n: int) -> bool:
+    """Whether each of n lines begins with a name of its row, as R writes them below no name of a column."""
+    if not 1 < len(set(cells)) == n:
+        return False
+    return list(cells) == [str(i) for i in range(1, n + 1)] or not any(map(NUMBER.fullmatch, cells))
+
+
 def are_units(cells: Sequence[str]) -> bool:
     """Whether all cells of a line are written like units."""
     return all(_UNITS.fullmatch(cell.strip()) for cell in cells)
@@ -67,3 +75,13 @@ def units_of(rows: Sequence[tuple[int, list[str]]], names: Sequence[str]) -> dic
     if not all(len(texts) > 1 and all(map(NUMBER.fullmatch, texts)) for texts in held):
         return {}
     return {names[i]: unit for i, unit in units.items() if unit}
+
+
+def uncomment_header(rows: Sequence[tuple[int, list[str]]]) -> None:
+    """Take the # from a header: it has a cell for each column, and a record below it."""
+    n = next((i for i, (_, cells) in enumerate(rows) if not cells[0].lstrip().startswith("#")), 0)
+    if not n or not 1 < len(head := rows[n - 1][1]) == len(rows[n][1]) == n_filled(head):
+        return
+    below = [any(NUMBER.fullmatch(normal(cell)) for cell in cells) for _, cells in rows[n : n + 2]]
+    if below[0] or not below[-1]:
+        head[0] = head[0].lstrip("# ")

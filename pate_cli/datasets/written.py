@@ -23,7 +23,16 @@ from pate_cli.datasets.cells import typed_cells
 from pate_cli.datasets.column import MISSING, NUMBER
 from pate_cli.datasets.encodings import decoded
 from pate_cli.datasets.names import normal
-from pate_cli.datasets.other_lines import are_units, is_footer, may_be_below, n_filled, units_of, usual_of
+from pate_cli.datasets.other_lines import (
+    are_row_names,
+    are_units,
+    is_footer,
+    may_be_below,
+    n_filled,
+    uncomment_header,
+    units_of,
+    usual_of,
+)
 from pate_cli.datasets.reading import RecordTable, read_bytes
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.types import IntArray
@@ -308,7 +317,7 @@ def _each_record(raw: bytes, found: _Written) -> _Records:
         raise DataError(f"{found.path}, line {rows[-1][0]}: not CSV (unexpected end of data)")
     if rows and re.match("sep=", rows[0][1][0]):
         found.skip(rows[0][0], "the delimiter", rows.pop(0)[1])
-    _uncomment_header(rows)
+    uncomment_header(rows)
     for line, cells in [row for row in rows if row[1][0].lstrip().startswith(("#", "//"))]:
         if line == rows[0][0] or n_filled(cells) < len(cells) or len(cells) == 1:
             found.skip(line, "a comment", cells)
@@ -328,8 +337,8 @@ def _each_record(raw: bytes, found: _Written) -> _Records:
         found.skip(line, "below the records", cells)
     if len(names) == width - 1 and _is_empty([c[-1] for _, c in rows if len(c) == width]):
         names.append("")  # each line ends in a delimiter
-    elif len(names) == width - 1 and len({c[0] for _, c in rows if len(c) == width}) == len(rows):
-        names.insert(0, "")  # R gives no name to those of rows
+    elif len(names) == width - 1 and are_row_names([c[0] for _, c in rows if len(c) == width], len(rows)):
+        names.insert(0, "")
     if not names[-1] and _is_empty([c[-1] for _, c in rows if len(c) == len(names)]):
         behind = [row for row in rows if len(row[1]) == len(names) and row[1][-1].strip()]
         found.refused += [(line, "a cell behind the last column") for line, _ in behind]
@@ -353,16 +362,6 @@ def _each_record(raw: bytes, found: _Written) -> _Records:
     lines = np.array([line for line, _ in kept], dtype=np.int64)
     marks = _marks(["".join(cells).encode() for _, cells in kept], found)
     return names, buffer.getvalue().encode(), lines, marks
-
-
-def _uncomment_header(rows: Sequence[tuple[int, list[str]]]) -> None:
-    """Take the # from a header: it has a cell for each column, and a record below it."""
-    n = next((i for i, (_, cells) in enumerate(rows) if not cells[0].lstrip().startswith("#")), 0)
-    if not n or not 1 < len(head := rows[n - 1][1]) == len(rows[n][1]) == n_filled(head):
-        return
-    below = [any(NUMBER.fullmatch(normal(cell)) for cell in cells) for _, cells in rows[n : n + 2]]
-    if below[0] or not below[-1]:
-        head[0] = head[0].lstrip("# ")
 
 
 def _is_empty(cells: Sequence[str]) -> bool:
