@@ -133,6 +133,7 @@ class Row:
             **({"tags": " ".join(config.tags)} if config.tags else {}),
             **({"overrides": _one_order(self.spec.overrides)} if self.spec.overrides else {}),
             **({"largest_class": _largest_class(prepared.dataset)} if prepared else {}),
+            **({} if not prepared or prepared.plan.can_be_released else {"release": "no"}),
             "splits": hashlib.sha256(str(self.teaching).encode()).hexdigest()[:12],
             "row": row_hash(self.raw),
             "checksum": prepared.dataset.checksum if prepared else None,

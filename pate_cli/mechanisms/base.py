@@ -261,6 +261,11 @@ class Mechanism(ABC):
         """Recalibrate for the exact integer noise of a release; InputError if it has none, or cannot work."""
         raise ConfigError("mechanism.name", self.name, "a mechanism with exact noise with release=true")
 
+    @property
+    def can_be_released(self) -> bool:
+        """Whether it has integer noise at all."""
+        return type(self).with_exact_noise is not Mechanism.with_exact_noise
+
 
 class Session(ABC):
     """State of a mechanism on votes, in independent runs side by side that are asked the same.

@@ -47,6 +47,8 @@ def publish(answer: Answer) -> NextStep | None:
     row = answer.row
     if row is None or not answer.useful or not math.isfinite(answer.eps) or not overrides(row):
         return None
+    if row["release"] == "no":
+        return None
     kept = [text for text in overrides(row) if not _of(text, (*_EXPERIMENT, *_RELEASE))]
     if not any(_key(text).startswith(_PUBLIC) for text in kept):
         if any(_key(text) == "dataset.unit" for text in kept):
@@ -60,7 +62,8 @@ def publish(answer: Answer) -> NextStep | None:
 
 def ledger_init(typed: Sequence[str], eps: float, delta: float | None) -> list[str]:
     """The start of the ledger of a release's data, with room for the release and one more like it."""
-    data = [text for text in typed if text == "--config-dir" or _of(text, ("dataset", "generate", "ledger"))]
+    of_data = ("dataset", "generate", "ledger", "experiment")
+    data = [text for text in typed if text == "--config-dir" or _of(text, of_data)]
     if "--config-dir" in typed:
         data.insert(data.index("--config-dir") + 1, typed[typed.index("--config-dir") + 1])
     total = 10.0 ** math.ceil(math.log10(3 * (delta or 1e-6)))  # one in the number of records, as a rule

@@ -46,6 +46,7 @@ _TEXTS = (
     "tags",
     "overrides",
     "largest_class",
+    "release",
     "splits",
     "row",
     "checksum",

@@ -16,7 +16,7 @@ import pate_cli
 from pate_cli import mechanisms
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.privacy.door import Door
-from pate_cli.testing import check_mechanism
+from pate_cli.testing import check_mechanism, promises
 from pate_cli.testing.forms import Form, N, forms_of
 from pate_cli.types import Private, PrivateRecords
 
@@ -122,3 +122,9 @@ def test_private_values_are_not_copied_or_sent():
         for way in (pickle.dumps, copy.copy, copy.deepcopy):
             with pytest.raises(TypeError, match="private"):
                 way(private)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_can_be_released_is_what_is_listed(name):
+    plan = forms_of(name, None, {})[0].plan()
+    assert plan.can_be_released == (promises(name)["release"] == "yes")

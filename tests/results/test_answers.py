@@ -172,6 +172,9 @@ def test_the_release_keeps_what_was_typed_and_has_room_in_its_ledger():
     assert shlex.split(" ".join(line.removesuffix("\\") for line in lines)) == release
     persons = found({("best", 1): around(0.8)}, overrides=f"{typed} dataset.unit=id")
     assert publish(persons) is None  # their columns are not opened
+    assert publish(found({("lnmax", 1): around(0.8)}, overrides=typed, release="no")) is None
+    preset = found({("best", 1): around(0.8)}, overrides="+experiment=psq_mushroom")
+    assert publish(preset)[1][0][:4] == ["pate", "ledger", "init", "+experiment=psq_mushroom"]
 
 
 def test_terminal_and_page_say_the_same():
