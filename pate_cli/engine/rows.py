@@ -190,7 +190,9 @@ def as_typed(own: Sequence[str], overrides: Sequence[str]) -> RowSpec:
 
 def _one_order(overrides: Sequence[str]) -> str:
     """Overrides in one order, however they were typed: options, data, the rest."""
-    n = next((2 * k for k in range(3) if not overrides[2 * k : 2 * k + 1] or overrides[2 * k][:2] != "--"), 0)
+    n = 0
+    while overrides[n : n + 1] and overrides[n].startswith("--"):  # an option, and its value
+        n += 2
     return shlex.join(
         [
             *overrides[:n],

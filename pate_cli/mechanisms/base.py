@@ -263,7 +263,7 @@ class Mechanism(ABC):
 
     @property
     def can_be_released(self) -> bool:
-        """Whether it has integer noise at all."""
+        """Whether it has integer noise at all, as `release=true` needs."""
         return type(self).with_exact_noise is not Mechanism.with_exact_noise
 
 

@@ -17,7 +17,7 @@ __all__ = [
     "ledger_init",
     "more_repeats",
     "overrides",
-    "publish",
+    "release_step",
     "typed_value",
     "wrapped",
 ]
@@ -42,7 +42,7 @@ def typed_value(row: MeasuredRow, key: str) -> str:
     return values[-1].strip("'\"") if values else ""
 
 
-def publish(answer: Answer) -> NextStep | None:
+def release_step(answer: Answer) -> NextStep | None:
     """The total budget of the data, and the release of the method at the eps spoken of."""
     row = answer.row
     if row is None or not answer.useful or not math.isfinite(answer.eps) or not overrides(row):

@@ -33,7 +33,7 @@ from pate_cli.results.html import Fact, Page, Section
 from pate_cli.results.many_tables import tables_report
 from pate_cli.results.marks import name, plain, quoted
 from pate_cli.results.means import MeasuredRow, flat, rows_of
-from pate_cli.results.next_steps import compare_methods, more_repeats, publish, typed_value
+from pate_cli.results.next_steps import compare_methods, more_repeats, release_step, typed_value
 from pate_cli.results.overview import overview
 from pate_cli.results.page import Report
 from pate_cli.results.paired import paired
@@ -99,7 +99,7 @@ def _single(
     clause = sentences.constant_clause(found) if found.useful else ""
     said = f"{headline[:-1]}; {clause}." if clause else headline
     table = main_table(found)
-    step = publish(found) or more_repeats(found, command)
+    step = release_step(found) or more_repeats(found, command)
     if alone and not board.baselines:
         step = compare_methods(board.rows[0]) or step
     figure, caption = eps_figure(found)

@@ -46,8 +46,9 @@ def fit_student(
     from pate_cli.features.classifiers import MappedClassifier
 
     seen = points.seen(mapped)
-    given = (unanswered, rng, n_classes, seed, weights, probabilities)
-    student = _fitted(seen.X, answers, estimator, params, *given)
+    student = _fitted(
+        seen.X, answers, estimator, params, unanswered, rng, n_classes, seed, weights, probabilities
+    )
     return student if seen is points else MappedClassifier(points.features, student)
 
 

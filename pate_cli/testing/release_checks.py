@@ -46,7 +46,7 @@ PRIVATE, BEST_AT = 72, 2
 """Private records beside open points, and eps: where fewer points are best than there are."""
 
 FAILING = "pate_cli.testing.learners.Failing"
-_ANOTHER, _MOST_TRIED = "another record with a teacher", 10
+_ANOTHER, _MOST_TRIED = "another record with a teacher", 10  # tried until one moves the release
 KINDS: tuple[dict[str, Any], ...] = (
     {"evaluated": True, "teacher": "linear_svm"},
     {"points": "two files", "persons": True, "evaluated": True, "teacher": FAILING, "n_classes": 2},

@@ -13,7 +13,7 @@ from pate_cli.results.answers import ALIKE, CANNOT, NO_USE, UNKNOWN, USE, WORSE,
 from pate_cli.results.boards import ALL_PRIVATE, LIMIT, MAJORITY, boards_of
 from pate_cli.results.marks import plain
 from pate_cli.results.means import rows_of
-from pate_cli.results.next_steps import publish, wrapped
+from pate_cli.results.next_steps import release_step, wrapped
 from pate_cli.results.report import main_table, report
 
 
@@ -156,7 +156,7 @@ def test_the_release_keeps_what_was_typed_and_has_room_in_its_ledger():
     typed = "dataset=csv 'dataset.path=my file.csv' dataset.target=y mechanism=best eps=1 repeats=10 seed=3"
     typed += " split.public=50"
     a = found({("best", 1): around(0.8)}, overrides=typed)
-    title, (init, release) = publish(a)
+    title, (init, release) = release_step(a)
     assert title == "publish it"
     assert init == [
         *["pate", "ledger", "init", "dataset=csv"],
@@ -171,10 +171,10 @@ def test_the_release_keeps_what_was_typed_and_has_room_in_its_ledger():
     assert max(map(len, lines)) <= 80
     assert shlex.split(" ".join(line.removesuffix("\\") for line in lines)) == release
     persons = found({("best", 1): around(0.8)}, overrides=f"{typed} dataset.unit=id")
-    assert publish(persons) is None  # their columns are not opened
-    assert publish(found({("lnmax", 1): around(0.8)}, overrides=typed, release="no")) is None
+    assert release_step(persons) is None  # their columns are not opened
+    assert release_step(found({("lnmax", 1): around(0.8)}, overrides=typed, release="no")) is None
     preset = found({("best", 1): around(0.8)}, overrides="+experiment=psq_mushroom")
-    assert publish(preset)[1][0][:4] == ["pate", "ledger", "init", "+experiment=psq_mushroom"]
+    assert release_step(preset)[1][0][:4] == ["pate", "ledger", "init", "+experiment=psq_mushroom"]
 
 
 def test_terminal_and_page_say_the_same():
