@@ -97,9 +97,8 @@ def main(argv: list[str]) -> int:
         ]
         grid.line("")
         grid.show(table.columns, cells, right=right, title=table.title, caption=table.caption)
-    if row.prepared.plan.asks_votes and not options.quiet:
-        first = "scores" if row.prepared.setting.teacher_mapped else "score_boosting"
-        grid.line(f"mechanism={first} is nearly always better with such teachers.")
+    if (better := row.prepared.plan.better(row.prepared.setting)) and not options.quiet:
+        grid.line(f"mechanism={better} is nearly always better with such teachers.")
     return 0
 
 

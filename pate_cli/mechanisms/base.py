@@ -22,14 +22,14 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pate_cli.errors import BudgetSpent, ConfigError
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms.session import Oracle, Session
 from pate_cli.mechanisms.votes import Outlook, VoteAttack, on_counts
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account, compose
 from pate_cli.privacy.gaussian import rounding_of
 from pate_cli.queries import Passive, Strategy, Stream, passive_order
 from pate_cli.types import (
-    Answer,
     Answers,
     FloatArray,
     Holdout,
@@ -37,9 +37,7 @@ from pate_cli.types import (
     Private,
     PublicPoints,
     Released,
-    ReleasedLabels,
     Setting,
-    Votes,
 )
 
 __all__ = ["UNPROVED", "Mechanism", "NumbersTable", "Sample", "SampledAttack", "Session", "VoteMechanism"]
@@ -112,6 +110,15 @@ class Mechanism(ABC):
     each, so that its proof for records is one for persons; or all of them, and keeps a person in one
     teacher's part (`parts`), as teachers that vote always do, or clips the sum of a person's gradients
     (`sums`)."""
+
+    @property
+    def in_words(self) -> str:
+        """How it protects records, as a clause of a card; where there is none the card names the proof."""
+        return ""
+
+    def that_answered(self, chosen: str | None) -> Mechanism:
+        """Itself, or the one that it chose."""
+        return self
 
     @property
     def n_held_out(self) -> int:
@@ -239,6 +246,10 @@ class Mechanism(ABC):
         """What becomes of votes of two to one, for `pate plan`; None where it asks for none."""
         return None
 
+    def better(self, setting: Setting) -> str | None:
+        """Name of a mechanism that nearly always learns more from such teachers; None where none is known."""
+        return None
+
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Further figures for `diagnostics`: NOT differentially private."""
         return {}
@@ -267,68 +278,6 @@ class Mechanism(ABC):
         return type(self).with_exact_noise is not Mechanism.with_exact_noise
 
 
-class Session(ABC):
-    """State of a mechanism on votes, in independent runs side by side that are asked the same.
-
-    A subclass draws noise and decides in `ask` alone, for all runs. A pipeline has one run, whose answers
-    `answer` and `answer_all` read off `ask`; an audit has many, and so attacks the code that runs. Blocks of
-    queries of any length have the same answers at equal noise.
-    """
-
-    runs: int
-
-    @abstractmethod
-    def ask(self, votes: Votes) -> ReleasedLabels:
-        """Put queries (PRIVATE) to every run, in order; the last are left out where no run takes them."""
-
-    @property
-    @abstractmethod
-    def exhausted(self) -> bool:
-        """Whether no run takes a further query."""
-
-    @abstractmethod
-    def spent(self) -> PrivacyLoss:
-        """Loss after the fact, of the first run: a report."""
-
-    def not_private(self) -> dict[str, float]:
-        """Figures for experiments, computed from votes: NOT differentially private."""
-        return {}
-
-    def answer(self, votes: Votes) -> Answer:
-        """Answer one query, in one run (`votes.n_queries == 1`); raises BudgetSpent if none is taken."""
-        if self.exhausted:
-            raise BudgetSpent("no further query is taken")
-        return self.answer_all(votes)[0]
-
-    def answer_all(self, votes: Votes) -> list[Answer]:
-        """Answer queries in order until done or exhausted, in one run; may be fewer than asked."""
-        if self.runs != 1:
-            raise ValueError(f"answers are of one run, and there are {self.runs}")
-        released = self.ask(votes)
-        taken = int(np.count_nonzero(released.reached[:, 0]))
-        labels = released.labels[:taken, 0].tolist()
-        noisy = [None] * taken if released.noisy_counts is None else released.noisy_counts[:taken, 0]
-        return [Answer(label, row) for label, row in zip(labels, noisy, strict=True)]
-
-
-class _Oracle:
-    """A session on the votes of the public points, asked by number."""
-
-    def __init__(self, session: Session, votes: Votes) -> None:
-        self._session = session
-        self._votes = votes
-
-    @property
-    def exhausted(self) -> bool:
-        return self._session.exhausted
-
-    def answer(self, index: int) -> Answer:
-        return self._session.answer(self._votes.at(index))
-
-    def answer_all(self, order: Any) -> list[Answer]:
-        return self._session.answer_all(self._votes.at(order))
-
-
 @dataclass(frozen=True)
 class VoteMechanism(Mechanism):
     """Labels public points from the teachers' votes (LZCW21 Algorithms 3 and 5); a student learns from them.
@@ -339,6 +288,8 @@ class VoteMechanism(Mechanism):
 
     asks_votes = True
     persons = "parts"
+    noise_in_words: ClassVar[str] = "noise is added to the counts"
+    """The last part of `in_words`."""
     ell: int = field(kw_only=True)  # most queries that may be asked
     n_teachers: int = field(default=0, kw_only=True)  # K
     n_classes: int = field(default=2, kw_only=True)  # C
@@ -349,6 +300,17 @@ class VoteMechanism(Mechanism):
     def asks_at_most(self) -> int:
         """See `Mechanism`."""
         return self.ell
+
+    @property
+    def in_words(self) -> str:
+        """See `Mechanism`."""
+        chosen = "" if isinstance(self.strategy, Passive) else " that the student chose"
+        votes = f"teachers, trained on separate parts of the records, vote on public points{chosen}"
+        return f"{votes}; {self.noise_in_words}"
+
+    def better(self, setting: Setting) -> str:
+        """See `Mechanism`: one to which teachers say more than a label."""
+        return "scores" if setting.teacher_mapped else "score_boosting"
 
     def integer_loss(self, setting: Setting, eps: float) -> float:
         """See `Mechanism`: a number for each query and class."""
@@ -383,7 +345,7 @@ class VoteMechanism(Mechanism):
         """Ask about the points that the strategy picks, in a random order; see `Mechanism`."""
         session = self.session(door)
         stream = Stream(public, passive_order(public.n_points, rng), self.n_classes, self.budget)
-        answers, model = self.strategy.ask(stream, _Oracle(session, private.votes()), rng)
+        answers, model = self.strategy.ask(stream, Oracle(session, private.votes()), rng)
         answers = replace(answers, n_teachers=self.n_teachers, noise=self.count_noise)
         return Released(model, answers, session.spent(), session.not_private())
 

@@ -82,6 +82,7 @@ class Gaussian(VoteMechanism):
     share a record. The published calibrations have more noise than this needs, so they are (eps, delta) too.
     """
 
+    noise_in_words = "Gaussian noise of whole numbers is added to the counts"
     eps: float
     delta: float
     sigma: float  # standard deviation of the noise on a count, in votes; 0 for none (eps = inf)

@@ -49,6 +49,7 @@ class SparseVector(VoteMechanism):
     not an unstable query's majority, nor votes or distances.
     """
 
+    noise_in_words = "a label is given only where they agree by a wide, noisy margin"
     calibration: svt.SvtCalibration
 
     @property

@@ -225,6 +225,11 @@ class Tune(Mechanism):
         """See `Mechanism`."""
         return self.n_holdout
 
+    def that_answered(self, chosen: str | None) -> Mechanism:
+        """See `Mechanism`."""
+        of = (each for each in self.labellings if chosen in [student.label for student in each.students])
+        return next((each.calibrated for each in of), self)
+
     def drawn_inside(self) -> Counter[tuple[str, float]]:
         """The number of trials."""
         return Counter({("exponential", -1 / math.log1p(-1 / self.trials)): 1} if self.trials else {})

@@ -26,16 +26,6 @@ Block = tuple[str, Any]
 
 _FEW = 8  # levels of a column that are listed
 _FORM = {"sep": ",", "encoding": "utf-8", "decimal": "."}  # how a table is written, unless it is said
-_GRADIENTS = "the model is trained by gradients with Gaussian noise of whole numbers, drawn exactly"
-_VOTES = "teachers, trained on separate parts of the records, vote on public points"
-_HOW = {
-    "best": _GRADIENTS,
-    "noisy_gd": _GRADIENTS,
-    "gaussian": f"{_VOTES}; Gaussian noise of whole numbers is added to the counts",
-    "active": f"{_VOTES} that the student chose; Gaussian noise of whole numbers is added to the counts",
-    "svt": f"{_VOTES}; a label is given only where they agree by a wide, noisy margin",
-    "scores": "what teachers say of the public points is summed, with noise of whole numbers",
-}
 _WORDS = {
     "found (recall)": "Of the records of a class, the share that it names so.",
     "right when named (precision)": "Of the records that it names so, the share that is of the class.",
@@ -208,8 +198,8 @@ class Card:
 
     def _meaning(self) -> list[str]:
         used = self.facts["eps_ex_post"]
-        of = self.facts.get("chosen") or self.facts["mechanism"]
-        how = _HOW.get(of.partition(" ")[0], f"its proof is that of the {bare(self.guarantee['how'])}")
+        words = self.guarantee.get("in_words")  # not in certificates of earlier versions
+        how = bare(words) if words else f"its proof is that of the {bare(self.guarantee['how'])}"
         if self.facts.get("chosen"):
             how += ". It was chosen among candidates by noisy counts, within the same eps"
         if self.quality:

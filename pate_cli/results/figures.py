@@ -14,6 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
+from pate_cli.results.svg import ALIASES, FREQUENT
+
 __all__ = ["STYLES", "band", "below_axis", "hollow", "image", "look", "new_figure", "number_axis"]
 __all__ += ["reference", "render", "styles"]
 
@@ -43,14 +45,8 @@ def look(style: int) -> dict[str, Any]:
 
 STYLES = tuple(look(style) for style in range(len(_COLOURS)))
 
-_METHODS = (
-    *("best", "gaussian", "active", "svt", "noisy_gd", "output_perturbation", "svt-liu2021"),
-    *("score_boosting", "gnmax", "lnmax", "soft", "active-svt", "scores"),
-)
+_METHODS = (*FREQUENT, "score_boosting", "gnmax", "lnmax", "soft", "active-svt", "scores")
 """Methods that have a style of their own in every figure, by their place; any other name gets one too."""
-
-_ALIASES = {"PSQ": "gaussian", "ASQ": "active", "svt tight": "svt", "svt liu2021": "svt-liu2021"}
-"""Names in recipes."""
 
 
 def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -60,7 +56,7 @@ def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     frequent method has, in a colour that the figure has not, as long as there is one.
     """
     names = list(dict.fromkeys(names))
-    frequent = {name: _ALIASES.get(name, name) for name in names}
+    frequent = {name: ALIASES.get(name, name) for name in names}
     numbers = {name: _METHODS.index(known) for name, known in frequent.items() if known in _METHODS}
     for name in sorted(set(names) - set(numbers)):
         taken = set(numbers.values())

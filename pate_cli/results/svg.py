@@ -12,11 +12,16 @@ from html import escape
 
 from pate_cli.results.sentences import best_attack
 
-__all__ = ["LETTER", "Level", "Line", "colours", "drawing", "lines", "short", "spread", "words"]
+__all__ = ["ALIASES", "FREQUENT", "LETTER", "Level", "Line", "colours", "drawing", "lines", "short"]
+__all__ += ["spread", "words"]
 
 _HUES = ("blue", "orange", "green", "black", "pink", "sky", "gold", "violet")
-_METHODS = ("best", "gaussian", "active", "svt", "noisy_gd", "output_perturbation", "svt-liu2021")
-_ALIASES = {"PSQ": "gaussian", "ASQ": "active", "svt tight": "svt", "svt liu2021": "svt-liu2021"}
+FREQUENT = ("best", "gaussian", "active", "svt", "noisy_gd", "output_perturbation", "svt-liu2021")
+"""Methods that have one hue in all figures, by their place."""
+
+ALIASES = {"PSQ": "gaussian", "ASQ": "active", "svt tight": "svt", "svt liu2021": "svt-liu2021"}
+"""Their names in recipes."""
+
 _SIZE = 13  # of text, in units of the drawing
 LETTER = 8.2
 """Width of a letter, on average, in units of the drawing."""
@@ -45,8 +50,8 @@ class Level:
 
 def colours(names: Sequence[str]) -> dict[str, str]:
     """Hue of each method, the same in every figure that has frequent methods alone."""
-    known = [_ALIASES.get(name, name) for name in names]
-    hues = {name: _HUES[_METHODS.index(of)] for name, of in zip(names, known, strict=True) if of in _METHODS}
+    known = [ALIASES.get(name, name) for name in names]
+    hues = {name: _HUES[FREQUENT.index(of)] for name, of in zip(names, known, strict=True) if of in FREQUENT}
     free = [hue for hue in _HUES if hue not in hues.values()] or [*_HUES]
     others = [name for name in names if name not in hues]
     return hues | {name: free[number % len(free)] for number, name in enumerate(others)}

@@ -34,9 +34,10 @@ def lost_in_noise(config: Any, setting: Setting, plan: Any) -> str | None:
     ways = [f"{_two_digits(more):,} private records"] if more else []
     ways += [f"eps={larger:.2g}"] if larger else []
     ways += [f"at most {fewer} classes"] if fewer else []
-    options = mechanisms.read("scores", {})
-    by_scores = signal_of(mu_of(s.eps, s.delta), options.auto_count(s.n_private, C, s.eps, s.delta), C)
-    ways += ["mechanism=scores"] if plan.name != "scores" and by_scores >= LEAST_SIGNAL else []
+    if other := plan.better(s):
+        teachers = mechanisms.read(other, {}).auto_count(s.n_private, C, s.eps, s.delta)
+        by_other = signal_of(mu_of(s.eps, s.delta), teachers, C)
+        ways += [f"mechanism={other}"] if by_other >= LEAST_SIGNAL else []
     return (
         f"noise of standard deviation {plan.sigma:.3g} drowns what {K:,} teachers say of {C} classes (signal "
         f"to noise {found:.2g}; below {LEAST_SIGNAL:g} nothing was learned wherever it was tried); needed: "

@@ -128,6 +128,13 @@ def shown(facts):
     return " ".join("".join(Tags(render(Card(facts, "out").page)).shown).split())
 
 
+def test_it_says_how_the_records_are_protected(place):
+    facts = facts_of(place)
+    assert "How: the model is trained by gradients with Gaussian noise of whole numbers" in shown(facts)
+    del facts["guarantee"]["in_words"]  # of an earlier version
+    assert "How: its proof is that of the " in shown(facts)
+
+
 def test_without_a_test_or_a_model_it_says_so(place):
     facts = facts_of(place)
     bare = {key: value for key, value in facts.items() if key != "evaluation"}

@@ -128,3 +128,12 @@ def test_private_values_are_not_copied_or_sent():
 def test_what_can_be_released_is_what_is_listed(name):
     plan = forms_of(name, None, {})[0].plan()
     assert plan.can_be_released == (promises(name)["release"] == "yes")
+    assert bool(plan.that_answered("logistic").in_words) >= plan.can_be_released
+
+
+def test_a_card_says_how_the_points_were_labelled():
+    words = {name: Form(name).plan().in_words for name in ("gaussian", "active", "svt")}
+    assert "vote on public points; Gaussian noise" in words["gaussian"]
+    assert "points that the student chose; Gaussian noise" in words["active"]
+    assert Form("active", (("oracle", "svt"),)).plan().in_words.endswith("by a wide, noisy margin")
+    assert Form("tune").plan().that_answered("tree").in_words == words["gaussian"]

@@ -225,6 +225,7 @@ class PersonSums(Mechanism):
     """
 
     persons = "sums"
+    in_words = "the model is trained by gradients with Gaussian noise of whole numbers, drawn exactly"
     n: int
     """Private persons."""
 

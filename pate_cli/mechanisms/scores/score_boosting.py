@@ -120,6 +120,7 @@ class ScoreBoostingPlan(Mechanism):
     experiments.
     """
 
+    in_words = "what teachers say of the public points is summed, in rounds, with noise of whole numbers"
     setting: Setting
     rounds: int  # T
     calibration: float  # share of mu^2 for the intercepts and slopes, in (0, 1)

@@ -134,6 +134,7 @@ class Scores(Mechanism):
     integer_noise: bool = False
 
     persons = "parts"
+    in_words = "what teachers say of the public points is summed, with noise of whole numbers"
 
     @property
     def guarantee(self) -> PrivacyLoss:
