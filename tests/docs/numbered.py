@@ -44,7 +44,7 @@ Where each numbered statement of the papers is: the row of [constructions.md](co
 implements it, *theory* where `pate reproduce statements` evaluates it for a problem of yours, and the recipes
 of `pate reproduce` that measure it, with the [verdicts](reproduce.md#verdicts) of their claims that name
 the statement, each claim once. Steps of proofs are not listed, nor
-LZCW21's lemmas on learning in general (35 to 39) and on privacy (40 to 52).
+LZCW21's lemmas on learning in general (35 to 39, but 38) and on privacy (40 to 52).
 """
 
 
@@ -55,11 +55,11 @@ def cited(text: str) -> list[str]:
         if match[1]:
             paper = match[1].replace(",", "")
         elif paper:
-            found += [f"{paper} {match[2]} {number}" for number in _expanded(match[3])]
+            found += [f"{paper} {match[2]} {number}" for number in expanded(match[3])]
     return found
 
 
-def _expanded(numbers: str) -> list[str]:
+def expanded(numbers: str) -> list[str]:
     """Numbers of "3.2, 3.4 and 3.5" or of "6 to 8"."""
     first, to, last = numbers.partition(" to ")
     if to:

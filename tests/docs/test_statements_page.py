@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import csv
-import re
 
 import numbered
-import numpy as np
 import pytest
 from numbered import PAGE, cited, constructions, evaluated, find_recipe, recipes, render
-
-from pate_cli.results.verdicts import FEWEST
 
 
 def test_the_page_is_up_to_date():
@@ -73,40 +69,3 @@ def test_nothing_is_left_out():
     )
     page = render()
     assert all(name in page for names in recipes().values() for name in names)
-
-
-def test_the_numbers_of_the_text_are_those_of_the_recipes():
-    """docs/reproduce.md: what its sentences say beside the lines that are made of verdicts."""
-    text = " ".join(numbered.REPRODUCE.read_text(encoding="utf-8").split())
-    needs = {
-        f"{int(n):,}": -(-int(n) // repeats)
-        for recipe, repeats in (("active-rates", 80), ("fresh-queries", 100))
-        for row in numbered.listed_rows()
-        if row["recipe"] == recipe
-        for n in re.findall(r"about ([\d,]+) repeats", row["reason"].replace(",", ""))
-    }
-    assert len(needs) == 4
-    for repeats, seeds in needs.items():
-        assert re.search(rf"{repeats} (?:repeats )?are {seeds}\b", text), (repeats, seeds)
-    for recipe, repeats in (("active-rates", 80), ("fresh-queries", 100)):
-        assert (
-            repeats == np.ravel(find_recipe(recipe).params["repeats"])[-1]
-        )  # of the last tau, which is open
-        assert re.search(rf"{repeats} (?:repeats )?of `{recipe}`", text)
-    settings = {row.panel for row in find_recipe("table4-settings").rows if "mushroom" in row.name}
-    assert (
-        f"The best of {len(settings) - 1} were" in text
-    )  # of those with all eight rows; one has the active ones
-    assert f"{find_recipe('table4-sgd').repeats} fresh splits" in text
-    adult = find_recipe("adult-pate")
-    printed = {row.printed["accuracy"] for row in adult.rows if row.printed}
-    assert printed == {0.837, 0.85}
-    assert adult.margin == pytest.approx((max(printed) - min(printed)) / 2)
-    for said in (
-        "83.7% for PATE and 85% without privacy",
-        "1.3 points",
-        f"{adult.repeats} splits",
-        "250 random forests",
-    ):
-        assert said in text
-    assert f"fewer than {FEWEST} repeats" in text
