@@ -258,7 +258,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         n_answered=answers.n_answered,
         eps=run.whole.guarantee.eps,
         delta=run.delta,
-        eps_ex_post=run.whole.after(released.spent).eps,
+        eps_ex_post=run.whole.after(door.accounts["mechanism"]).eps,
         accuracy=accuracy,
         diagnostics=diagnostics(run, split, trained, answers, fit)
         | metrics
@@ -310,8 +310,8 @@ def release(
     if student is not None:
         student, report = evaluated(run.whole.evaluation, split, student, door, streams.queries)
     run.whole.check(door, split.made and split.made.accounts)
-    cost, answers = replace(run.whole.after(released.spent), data_dependent=True), released.answers
-    made, chosen = split.made, released.chosen
+    cost = replace(run.whole.after(door.accounts["mechanism"]), data_dependent=True)
+    answers, made, chosen = released.answers, split.made, released.chosen
     return Publication(split.public, answers, student, split.encoder, cost, problem, chosen, made, report)
 
 

@@ -349,7 +349,6 @@ class Released:
 
     model: Any  # fitted classifier of class codes; None where a student is to be fitted on the answers
     answers: Answers  # labels for public points; of length 0 if none
-    spent: PrivacyLoss  # loss after the fact: a report
     not_private: dict[str, float] = field(default_factory=dict, repr=False)  # for experiments only
     chosen: str | None = None  # name of the candidate, where the mechanism chose between several
 

@@ -44,4 +44,4 @@ class NoisyHistograms(Mechanism):
         votes, scale = private.votes(), 2 * self.releases / self.eps
         noisy = door.release(votes.counts, LaplaceNoise(sensitivity=2.0, scale=scale), self.releases)
         answers = Answers(np.arange(self.m), noisy.argmax(axis=1), noisy, self.n_teachers)
-        return Released(None, answers, self.guarantee)
+        return Released(None, answers)

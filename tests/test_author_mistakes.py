@@ -61,7 +61,7 @@ MISTAKES = {
     ),
     "a count of records": (
         "replayed",
-        *after("object.__setattr__(released.spent, 'how', f'of {records.y.sum()} records')"),
+        *after("object.__setattr__(released.answers, 'noise', float(records.y.sum()))"),
     ),
     "a second look": (
         "replayed",

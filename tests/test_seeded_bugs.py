@@ -159,7 +159,7 @@ BUGS = [
     ("checks not paid for", paid, Form("gnmax", checked),
      "mechanisms.gnmax:calibrate", "math.sqrt(answers / (1 - share))", "math.sqrt(answers)"),
     ("more answers than paid for", paid, Form("gnmax", checked),
-     "mechanisms.gnmax:GnmaxSession.ask", "passed < plan.answers", "passed < plan.ell"),
+     "mechanisms.gnmax:GnmaxSession.ask", "self._plan.answers", "self._plan.ell"),
     # the sparse vector technique, soft
     ("threshold without noise", drawn, Form("svt"),
      f"{svt_at_work}:AboveThreshold._draw_threshold", "c.threshold_scale,", "0.0,"),

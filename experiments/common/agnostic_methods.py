@@ -110,7 +110,7 @@ class BinClas(Mechanism):
         counts = np.ones(records.n_records, dtype=np.int64)
         votes = self.classroom.votes(records.X[deal], records.y[deal], counts, used, public, 0)
         answers = answer(self.mechanism, votes, queries.passive_order(public.n_points, rng), door)
-        return Released(fit_student(self.setting, public, answers, rng), answers, self.guarantee)
+        return Released(fit_student(self.setting, public, answers, rng), answers)
 
 
 def theorem_cutoff(gamma: float, alpha: float, m: int, beta: float) -> int:

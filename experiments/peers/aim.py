@@ -109,7 +109,7 @@ class Aim(Peer):
         model = students.fit_student(
             records, answers, estimator=name, params=params, unanswered="drop", rng=rng, n_classes=C, seed=0
         )
-        return Released(model, no_answers(), self.guarantee)
+        return Released(model, no_answers())
 
     def fit(self, data: Any, door: Door) -> Any:
         """Fit the graphical model to noisy marginals of an `mbi.Dataset`."""

@@ -92,7 +92,7 @@ class Ebm(Peer):
         """Let the library boost; see `Mechanism`."""
         records, seed = private.records, int(rng.integers(2**31))
         model = self.fit(dense(records.X), records.y, dense(public.X), seed)
-        return Released(model, no_answers(), self.guarantee)
+        return Released(model, no_answers())
 
     def fit(self, X: FloatArray, y: IntArray, public: FloatArray, seed: int) -> Any:
         """Fit the library's classifier, with its own noise."""

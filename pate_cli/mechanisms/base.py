@@ -233,6 +233,10 @@ class Mechanism(ABC):
         """
         return PrivacyLoss(*compose(spent, self.guarantee.delta), "sum of all releases")
 
+    def after(self, spent: Account) -> PrivacyLoss:
+        """Loss after the fact of what passed the door, a report; by default all that is promised."""
+        return self.guarantee
+
     @property
     def signal(self) -> float | None:
         """Signal against noise of what its teachers say, see `signal_of`; None where that tells nothing."""
@@ -320,6 +324,10 @@ class VoteMechanism(Mechanism):
     def session(self, door: Door, runs: int = 1) -> Session:
         """Start one run, or several side by side."""
 
+    def after(self, spent: Account) -> PrivacyLoss:
+        """See `Mechanism`: of the queries asked."""
+        return replace(self.loss(spent), data_dependent=True)
+
     @property
     def sees_features(self) -> bool:
         """As its strategy says."""
@@ -347,7 +355,7 @@ class VoteMechanism(Mechanism):
         stream = Stream(public, passive_order(public.n_points, rng), self.n_classes, self.budget)
         answers, model = self.strategy.ask(stream, Oracle(session, private.votes()), rng)
         answers = replace(answers, n_teachers=self.n_teachers, noise=self.count_noise)
-        return Released(model, answers, session.spent(), session.not_private())
+        return Released(model, answers, session.not_private())
 
 
 def no_answers() -> Answers:

@@ -15,6 +15,7 @@ from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.signal import signal_of
 from pate_cli.mechanisms.votes import Outlook, l2_sensitivity, majority, noisy_counts, of_noisy_counts
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account
 from pate_cli.privacy.gaussian import (
     CALIBRATIONS,
     Calibration,
@@ -120,6 +121,12 @@ class Gaussian(VoteMechanism):
         mu = math.sqrt(asked * vector_mu_squared(self.sensitivity, self.sigma))
         return min(self.eps, vector_eps(mu, asked * _noised(self.n_classes), self.delta))
 
+    def after(self, spent: Account) -> PrivacyLoss:
+        """Loss of the queries asked (LZCW21's eps_ex_post); see `Mechanism`."""
+        asked = spent.total()
+        how = f"{self._profile} of the {asked} queries asked"
+        return PrivacyLoss(self.eps_of(asked), self.delta, how, data_dependent=True)
+
     @property
     def signal(self) -> float | None:
         """See `Mechanism`; exact labels have no noise."""
@@ -208,14 +215,6 @@ class GaussianSession(Session):
         labels = majority(noisy).reshape(shape)
         released = None if m.labels_only else noisy.reshape(*shape, counts.shape[1])
         return ReleasedLabels(labels, released, np.ones(shape, dtype=bool))
-
-    def spent(self) -> PrivacyLoss:
-        """Loss of the queries asked so far (LZCW21's eps_ex_post): a report, not a guarantee."""
-        m = self._mechanism
-        if m.sigma == 0:
-            return m.guarantee
-        how = f"{m._profile} of the {self._asked} queries asked"
-        return PrivacyLoss(m.eps_of(self._asked), m.delta, how, data_dependent=True)
 
 
 def _noised(n_classes: int) -> int:

@@ -173,8 +173,7 @@ class GnmaxSession(Session):
         3: else return no answer
 
     **Not private.** `not_private` is the eps of these very votes, a data-dependent report (Papernot et al.
-    2018, Theorem 6; exact for one bit). It must not be published. `spent` is computed from outputs only. Both
-    are of the first run.
+    2018, Theorem 6; exact for one bit), of the first run. It must not be published.
     """
 
     def __init__(self, mechanism: Gnmax, door: Door, runs: int = 1) -> None:
@@ -186,18 +185,31 @@ class GnmaxSession(Session):
         self._labelled: list[IntArray] = []  # private: votes of the queries answered, in the first run
 
     @property
+    def _taking(self) -> NDArray[np.bool_]:
+        """Whether each run takes a further query, shape (R,)."""
+        return (self._asked < self._plan.ell) & (self._answered < self._plan.answers)
+
+    @property
     def exhausted(self) -> bool:
         """Whether in every run all queries were taken, or all answers given."""
-        return bool(np.all((self._asked >= self._plan.ell) | (self._answered >= self._plan.answers)))
+        return not self._taking.any()
 
     def ask(self, votes: Votes) -> ReleasedLabels:
-        """Put queries to every run; see `Session`."""
+        """Put queries to every run, in blocks within which no run gives its last answer but at the end."""
+        labels = np.full((votes.n_queries, self.runs), UNANSWERED)
+        reached, at = np.zeros(labels.shape, dtype=bool), 0
+        while at < votes.n_queries and not self.exhausted:
+            left = int((self._plan.answers - self._answered)[self._taking].min())
+            block = slice(at, at + left)
+            labels[block], reached[block] = self._block(votes.at(block))
+            at += left
+        return ReleasedLabels(labels, None, reached)
+
+    def _block(self, votes: Votes) -> tuple[IntArray, NDArray[np.bool_]]:
+        """Labels, and whether a run took the query; what is paid for is of the first run."""
         plan, counts = self._plan, votes.counts
-        taken = np.arange(len(counts))[:, None] < plan.ell - self._asked
-        passed = taken & self._agreed(counts)
-        # a run stops with the last answer there is
-        taken = taken & (np.cumsum(passed, axis=0) - passed < plan.answers - self._answered)
-        passed = passed & taken
+        taken = self._taking & (np.arange(len(counts))[:, None] < plan.ell - self._asked)
+        passed = taken & self._agreed(counts, int(taken[:, 0].sum()))
         labels = np.full(passed.shape, UNANSWERED)
         rows = counts[np.nonzero(passed)[0]]
         answered = int(passed[:, 0].sum())
@@ -207,28 +219,16 @@ class GnmaxSession(Session):
         self._answered += passed.sum(axis=0)
         self._checked.append(counts[taken[:, 0]])
         self._labelled.append(counts[passed[:, 0]])
-        return ReleasedLabels(labels, None, taken)
+        return labels, taken
 
-    def _agreed(self, counts: IntArray) -> NDArray[np.bool_]:
+    def _agreed(self, counts: IntArray, releases: int) -> NDArray[np.bool_]:
         """Line 1, shape (m, runs): whether enough teachers agree, by a noisy check; always without one."""
         plan, shape = self._plan, (len(counts), self.runs)
         if plan.sigma_check is None or plan.threshold is None:
             return np.ones(shape, dtype=bool)
         largest = np.broadcast_to(counts.max(axis=1)[:, None], shape)
-        taken = min(len(counts), plan.ell - int(self._asked[0]))
         kind = GaussianNoise(sensitivity=1.0, sigma=plan.sigma_check)
-        noisy = self._check.release(largest, kind, taken)
-        return np.asarray(noisy >= plan.threshold)
-
-    def spent(self) -> PrivacyLoss:
-        """Loss after the fact, of the queries taken and answered: a report."""
-        plan = self._plan
-        square = int(self._answered[0]) * (l2_sensitivity(plan.n_classes) / plan.sigma) ** 2
-        if plan.sigma_check is not None:
-            square += int(self._asked[0]) / plan.sigma_check**2
-        eps = gaussian.eps_of_mu(math.sqrt(square), plan.delta)
-        how = "exact Gaussian profile of the checks and answers given"
-        return PrivacyLoss(eps, plan.delta, how, data_dependent=True)
+        return np.asarray(self._check.release(largest, kind, releases) >= plan.threshold)
 
     def not_private(self) -> dict[str, float]:
         """Figures computed from votes: NOT differentially private, for experiments only."""

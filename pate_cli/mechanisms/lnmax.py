@@ -15,7 +15,7 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import UNPROVED, Session, VoteMechanism
 from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.votes import Outlook, majority
-from pate_cli.privacy.composition import eps0_of, pure_eps
+from pate_cli.privacy.composition import eps0_of
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account, Pure
 from pate_cli.privacy.kinds import LaplaceNoise
@@ -132,12 +132,6 @@ class LnmaxSession(Session):
         return ReleasedLabels(
             labels, None, np.arange(votes.n_queries)[:, None] < len(counts) * np.ones(self.runs)
         )
-
-    def spent(self) -> PrivacyLoss:
-        """Loss after the fact, of the queries taken: a report."""
-        how = "exact composition of the queries asked"
-        eps = pure_eps(self._plan.eps0, self._asked, self._plan.delta) if self._asked else 0.0
-        return PrivacyLoss(min(eps, self._plan.eps), self._plan.delta, how, data_dependent=True)
 
     def not_private(self) -> dict[str, float]:
         """Figures computed from votes: NOT differentially private, for experiments only."""

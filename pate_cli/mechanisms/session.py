@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.errors import BudgetSpent
-from pate_cli.types import Answer, PrivacyLoss, ReleasedLabels, Votes
+from pate_cli.types import Answer, ReleasedLabels, Votes
 
 __all__ = ["Oracle", "Session"]
 
@@ -31,10 +31,6 @@ class Session(ABC):
     @abstractmethod
     def exhausted(self) -> bool:
         """Whether no run takes a further query."""
-
-    @abstractmethod
-    def spent(self) -> PrivacyLoss:
-        """Loss after the fact, of the first run: a report."""
 
     def not_private(self) -> dict[str, float]:
         """Figures for experiments, computed from votes: NOT differentially private."""

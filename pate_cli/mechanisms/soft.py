@@ -26,6 +26,7 @@ from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.votes import Steps, distance_to_instability
 from pate_cli.privacy.above_threshold import AboveThreshold, SvtCalibration
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account
 from pate_cli.privacy.kinds import GaussianNoise
 from pate_cli.types import (
     UNANSWERED,
@@ -148,6 +149,10 @@ class SoftPlan(Mechanism):
         """See `Mechanism`."""
         return self.tests is None or self.tests.rule == "tight"
 
+    def after(self, spent: Account) -> PrivacyLoss:
+        """See `Mechanism`: the pathwise loss."""
+        return AboveThreshold.after(spent) if self.tests else self.guarantee
+
     def unanswered(self) -> str | None:
         """Say how many queries may fail both tests; see `Mechanism`."""
         if self.tests is None:
@@ -170,7 +175,7 @@ class SoftPlan(Mechanism):
         scores = np.array([np.nan if score is None else score for score in released])
         labels = np.where(np.isnan(scores), UNANSWERED, scores >= 0.5).astype(np.int64)
         model = fit_on_scores(s, public, asked, scores, rng)
-        return Released(model, Answers(asked, labels, n_teachers=s.n_teachers), session.spent())
+        return Released(model, Answers(asked, labels, n_teachers=s.n_teachers))
 
     def scores(self, session: SoftSession, teachers: Iterable[Any], X: Any) -> list[float | None]:
         """Ask for the scores of the rows of X, in order; with `n_coarse` each in bins of its own width.
@@ -343,7 +348,3 @@ class SoftSession:
             raise ValueError(f"answers are of one run, and there are {self.runs}")
         scores, reached = self.ask(bins)
         return [None if math.isnan(score) else score for score in scores[reached].tolist()]
-
-    def spent(self) -> PrivacyLoss:
-        """Loss after the fact: a report."""
-        return self._tests.spent() if self._tests else PrivacyLoss(math.inf, 0.0, "no noise")

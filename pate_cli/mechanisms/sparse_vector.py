@@ -25,6 +25,7 @@ from pate_cli.mechanisms.votes import (
 from pate_cli.privacy import svt
 from pate_cli.privacy.above_threshold import AboveThreshold
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Account
 from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
 __all__ = ["CALIBRATION", "CUTOFF", "SparseVector", "SparseVectorSession", "auto_cutoff", "calibrated"]
@@ -68,6 +69,10 @@ class SparseVector(VoteMechanism):
     def spends_all(self) -> bool:
         """See `Mechanism`."""
         return self.calibration.rule == "tight"
+
+    def after(self, spent: Account) -> PrivacyLoss:
+        """See `Mechanism`: the pathwise loss."""
+        return AboveThreshold.after(spent)
 
     def session(self, door: Door, runs: int = 1) -> Session:
         """Start a session; see `VoteMechanism`."""
@@ -149,10 +154,6 @@ class SparseVectorSession(Session):
     def exhausted(self) -> bool:
         """Whether every run has had T unstable answers, or `ell` queries."""
         return self._tests.exhausted
-
-    def spent(self) -> PrivacyLoss:
-        """Loss after the fact: a report."""
-        return self._tests.spent()
 
     def ask(self, votes: Votes) -> ReleasedLabels:
         """Put queries to every run; see `Session`."""

@@ -215,7 +215,7 @@ class PrivateCutoffPlan(Mechanism):
         teachers = Private(records, lambda: ensemble.votes(public.seen(s.teacher_mapped).X))
         labelled = labelling.release(teachers, public.seen(s.student_mapped), for_labels, rng)
         model = teaching.fit_student(s, public, labelled.answers, rng)
-        return Released(model, labelled.answers, self._spent(labelled.spent))
+        return Released(model, labelled.answers)
 
     def estimate(self, error: float, door: Door, runs: int = 1) -> FloatArray:
         """Release the teachers' mean error in every run, shape (R,). PRIVATE in, public out."""
@@ -232,10 +232,11 @@ class PrivateCutoffPlan(Mechanism):
         sizes = (self.eps_svt, s.delta, s.n_public, s.n_teachers)
         return stable_labels(*sizes, rule=self.rule, cutoff=cutoff_for_error(estimate, *sizes, self.rule))
 
-    def _spent(self, labels: PrivacyLoss) -> PrivacyLoss:
-        """Loss after the fact: a report."""
+    def after(self, spent: Account) -> PrivacyLoss:
+        """See `Mechanism`."""
         if not self.scale:
             return self.guarantee
+        labels = AboveThreshold.after(spent)
         eps = max(self.eps_estimate + labels.eps, 1 / (self.n_holdout * self.scale))
         how = f"Laplace on the teachers' error + {labels.how}"
         return PrivacyLoss(min(eps, self.setting.eps), labels.delta, how, data_dependent=True)

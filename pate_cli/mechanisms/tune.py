@@ -296,7 +296,7 @@ class Tune(Mechanism):
         _, chosen, student, released = best
         shown = {f"chosen {label}": float(label == chosen) for label in counts}
         shown |= {f"held-out accuracy {label}": n / self.n_holdout for label, n in counts.items()}
-        return Released(student, released.answers, self.guarantee, shown, chosen)
+        return Released(student, released.answers, shown, chosen)
 
     def _rounds(
         self, door: Door, rng: np.random.Generator

@@ -57,7 +57,7 @@ from scipy.optimize import brentq
 
 from pate_cli.privacy.composition import pure_eps
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.events import Event
+from pate_cli.privacy.events import Account, Event
 from pate_cli.privacy.kinds import Kind
 from pate_cli.privacy.noise import Noise, NoiseKind, difference_tail, discrete_difference_tail
 from pate_cli.types import PrivacyLoss
@@ -186,6 +186,12 @@ class AboveThreshold(Event):
         if pathwise < eps:
             eps, how = pathwise, f"pathwise loss of {unstable} unstable answers, delta for stability"
         return PrivacyLoss(eps, c.delta, how, data_dependent=True)
+
+    @classmethod
+    def after(cls, account: Account) -> PrivacyLoss:
+        """Loss after the fact of the runs that an account has, the first of those side by side."""
+        (runs,) = account.of(cls)
+        return runs.spent()
 
     @classmethod
     def compose(cls, counts: Mapping[Any, int], delta: float = 0.0) -> tuple[float, float]:

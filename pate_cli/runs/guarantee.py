@@ -147,16 +147,17 @@ class WholeMechanism:
         if any(parts.values()):
             raise RuntimeError("releases that belong to no part of the run")
 
-    def after(self, spent: PrivacyLoss) -> PrivacyLoss:
-        """Loss after the fact of any record, from the mechanism's: a report.
+    def after(self, spent: Account) -> PrivacyLoss:
+        """Loss after the fact of any record, from the mechanism's account: a report.
 
         An evaluation has spent its eps on the held-out records, however little the others have lost.
         """
         if self.adds_mu or self.evaluation is not None:
             return self.guarantee
+        loss = self.plan.after(spent)
         if self.marginals is None:
-            return spent
-        return replace(spent, eps=spent.eps + self.share * self.eps, delta=self.delta)
+            return loss
+        return replace(loss, eps=loss.eps + self.share * self.eps, delta=self.delta)
 
     def describe(self) -> dict[str, Any]:
         """Public numbers, of the mechanism and of the marginals."""

@@ -98,7 +98,8 @@ class Run:
         rng = np.random.default_rng(SEED)
         out, door = self.again(records, rng=rng)
         first, second = (
-            pickle.dumps((outcome.model, outcome.answers, outcome.spent)) for outcome in (self.out, out)
+            pickle.dumps((outcome.model, outcome.answers, self.plan.after(passed.spent)))
+            for outcome, passed in ((self.out, self.door), (out, door))
         )
         require(first == second, "what leaves depends on private records")
         require(not door.history, "fewer releases than recorded")
@@ -228,7 +229,8 @@ def output(run: Run) -> str:
     asked = answers.asked.tolist()
     require(len(set(asked)) == len(asked) == len(answers.labels), "a point asked twice, or labels for none")
     require(set(asked) <= set(range(public.n_points)), "a point that there is not")
-    require(out.spent.eps <= run.plan.guarantee.eps * (1 + 1e-9), "more spent after the fact than promised")
+    after = run.plan.after(run.door.spent)
+    require(after.eps <= run.plan.guarantee.eps * (1 + 1e-9), "more spent after the fact than promised")
     require(out.model is not None or answers.n_asked > 0, "neither answers nor a model")
     if run.labels == "of one class" and len(released) and not run.form.changes:
         require(np.mean(released == 0) > 0.6, "other labels than those of the only class there is")

@@ -75,7 +75,8 @@ def test_one_at_a_time_and_in_blocks_as_all_together(name, n_classes):
     shares = rng.dirichlet(np.full(n_classes, 0.4), size=M)
     votes, plan = Votes(np.array([rng.multinomial(K, share) for share in shares]), K), PLANS[name](n_classes)
     for seed in range(3):
-        together, single, blocks = (plan.session(Door.seeded(seed)) for _ in range(3))
+        doors = [Door.seeded(seed) for _ in range(3)]
+        together, single, blocks = map(plan.session, doors)
         expected, got = together.answer_all(votes), []
         while not single.exhausted and len(got) < M:
             got.append(single.answer(votes.at(len(got))))
@@ -83,7 +84,8 @@ def test_one_at_a_time_and_in_blocks_as_all_together(name, n_classes):
         assert [a.label for a in got] == [a.label for a in expected] == [a.label for a in parts]
         for one, other in zip(got, expected, strict=True):
             np.testing.assert_array_equal(one.noisy_counts, other.noisy_counts)
-        assert (single.exhausted, single.spent()) == (together.exhausted, together.spent())
+        assert single.exhausted == together.exhausted
+        assert len({plan.after(door.spent) for door in doors}) == 1
         if single.exhausted:
             assert together.answer_all(votes) == []
             with pytest.raises(BudgetSpent):
@@ -92,12 +94,13 @@ def test_one_at_a_time_and_in_blocks_as_all_together(name, n_classes):
 
 def test_known_bug_budget_counted_per_label_instead_of_per_query():
     plan = gaussian_labels(1.0, 1e-5, 50, 2)
-    session = plan.session(Door.seeded(0))
+    door = Door.seeded(0)
+    session = plan.session(door)
     session.answer_all(TIED.at(slice(0, 20)))
-    assert session.spent().eps == pytest.approx(eps_of_mu(math.sqrt(20) / plan.sigma, 1e-5))
-    assert session.spent().data_dependent
+    assert plan.after(door.spent).eps == pytest.approx(eps_of_mu(math.sqrt(20) / plan.sigma, 1e-5))
+    assert plan.after(door.spent).data_dependent
     assert len(session.answer_all(TIED)) == 30
-    assert session.spent().eps == pytest.approx(1.0)
+    assert plan.after(door.spent).eps == pytest.approx(1.0)
 
 
 def test_gaussian_noise_has_the_calibrated_scale():
@@ -153,12 +156,13 @@ def test_threshold_noise_is_kept_or_redrawn_after_each_unstable_answer_only(redr
 
 def test_svt_loss_after_the_fact():
     calibration = svt.calibrate("tight", 1.0, 1e-3, M, 5)
-    session = SparseVectorSession(calibration, Door.seeded(0))
-    assert session.spent().eps == 0
+    plan, door = SparseVector(calibration, ell=M), Door.seeded(0)
+    session = plan.session(door)
+    assert plan.after(door.spent).eps == 0
     session.answer(UNANIMOUS.at(0))
-    assert session.spent().eps == pytest.approx(1 / calibration.threshold_scale)
+    assert plan.after(door.spent).eps == pytest.approx(1 / calibration.threshold_scale)
     session.answer_all(TIED)
-    assert 1 - 1e-14 < session.spent().eps <= 1  # the budget, once all five are spent
+    assert 1 - 1e-14 < plan.after(door.spent).eps <= 1  # the budget, once all five are spent
 
 
 class _Rounded:
@@ -176,13 +180,14 @@ def test_gaussian_with_integer_noise(n_classes):
     continuous = gaussian_labels(1.0, 1e-5, 50, n_classes)
     plan = continuous.with_exact_noise()
     assert continuous.sigma < plan.sigma < 1.02 * continuous.sigma
-    session = plan.session(Door(_Rounded()))
+    door = Door(_Rounded())
+    session = plan.session(door)
     votes = Votes(np.tile([60, 40, 0][:n_classes], (20, 1)), 100)
     assert all(
         (answer.noisy_counts == answer.noisy_counts.round()).all() for answer in session.answer_all(votes)
     )
-    assert 0.4 < session.spent().eps < 0.7
+    assert 0.4 < plan.after(door.spent).eps < 0.7
     session.answer_all(Votes(np.tile(votes.counts, (2, 1)), 100))
-    assert 1 - 1e-6 < session.spent().eps <= 1.0
+    assert 1 - 1e-6 < plan.after(door.spent).eps <= 1.0
     with pytest.raises(ConfigError, match="eps: got inf"):
         gaussian_labels(math.inf, 1e-5, 10, 2).with_exact_noise()

@@ -150,7 +150,7 @@ class AgPrivClPlan(Mechanism):
         order = rng.permutation(public.n_points)
         answers = self.answers(private.records, public, order, door, rng)
         model = self.classroom.student(public, answers, rng)
-        return Released(model, answers, self.guarantee)
+        return Released(model, answers)
 
     def answers(
         self,

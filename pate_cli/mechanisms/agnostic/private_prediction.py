@@ -110,7 +110,7 @@ class PredictionPlan(Mechanism):
         labels = self.answers(private.records, PublicPoints(public.X[order]), door, int(rng.integers(2**31)))
         answers = Answers(order, labels, n_teachers=self.n_teachers)
         model = self.classroom.student(public, answers, rng)
-        return Released(model, answers, self.guarantee)
+        return Released(model, answers)
 
     def answers(self, S: PrivateRecords, points: PublicPoints, door: Door, seed: int) -> IntArray:
         """LWY25 Theorem 4.2: relabel T by the rest of S, train teachers on T, answer by noisy votes."""

@@ -156,10 +156,10 @@ class TransformPlan(Mechanism):
         if self.mechanism is None:
             candidates = hypotheses.dichotomies(public.X if self.grid is None else self.grid)
             h = candidates.hypothesis(self.chosen(candidates, S, door))
-            return Released(h, common.labels_of(h, public), self.guarantee)
+            return Released(h, common.labels_of(h, public))
         answers = self.answers(self.mechanism, S, public, door, rng)
         model = self.classroom.student(public, answers, rng)
-        return Released(model, answers, self.guarantee)
+        return Released(model, answers)
 
     def chosen(self, candidates: Dichotomies, S: PrivateRecords, door: Door) -> int:
         """Sample, relabel, and choose a candidate, with `inner=exponential` or `grid`."""

@@ -65,7 +65,7 @@ class SsppPlan(Mechanism):
         S = private.records
         H = self.candidates(public)
         h = H.hypothesis(int(self.chosen(H, S, door)[0]))
-        return Released(h, common.labels_of(h, public), self.guarantee)
+        return Released(h, common.labels_of(h, public))
 
     def candidates(self, public: PublicPoints) -> Dichotomies:
         """One hypothesis for each labeling of the public points. PUBLIC."""

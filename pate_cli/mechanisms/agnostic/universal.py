@@ -158,7 +158,7 @@ class UniversalPlan(Mechanism):
         answers = self.answering.answers(private.records, public, early, first_door, rng)
         if self.learning is None:
             model = self.answering.classroom.student(public, answers, rng)
-            return Released(model, answers, self.guarantee)
+            return Released(model, answers)
         # the points are public whether they were answered or not
         learnt = self.learning.release(private, PublicPoints(public.X[early]), second_door, rng)
         labels = np.asarray(learnt.model.predict(public.X[late]), dtype=np.int64)
@@ -167,7 +167,7 @@ class UniversalPlan(Mechanism):
             np.concatenate([answers.labels, labels]),
             n_teachers=answers.n_teachers,
         )
-        return Released(learnt.model, everything, self.guarantee)
+        return Released(learnt.model, everything)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Accuracy of the class's best hypothesis on the test split. NOT DP."""

@@ -235,7 +235,7 @@ class PersonSums(Mechanism):
 
     def released(self, model: Any) -> Released:
         """A model, and no labels of points."""
-        return Released(model, no_answers(), self.guarantee)
+        return Released(model, no_answers())
 
     @property
     def runs_on_persons(self) -> int:

@@ -116,7 +116,7 @@ class OutputPlan(Mechanism):
         scaling = Scaling.of(public.X)
         weights = self.weights(scaling.apply(records.X), records.y, door)[0]
         by_class = np.vstack([np.zeros_like(weights), weights]) if self.n_classes == 2 else weights
-        return Released(linear_model(by_class, scaling), no_answers(), self.guarantee)
+        return Released(linear_model(by_class, scaling), no_answers())
 
     def weights(self, Z: Any, y: IntArray, door: Door, runs: int = 1) -> FloatArray:
         """Minimise once, and add noise for each run: shape (runs, problems, d).

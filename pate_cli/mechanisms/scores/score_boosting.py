@@ -204,7 +204,7 @@ class ScoreBoostingPlan(Mechanism):
         model = self.fit(private.records, self.look_at(public, rng), door, rng)
         everything = np.arange(public.n_points, dtype=np.int64)
         answered = Answers(everything, model.predict(public.X), n_teachers=self.n_teachers)
-        return Released(model, answered, self.guarantee)
+        return Released(model, answered)
 
     def look_at(self, public: PublicPoints, rng: np.random.Generator) -> PublicSide:
         """Make everything that needs no private records."""

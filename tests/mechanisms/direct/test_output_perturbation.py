@@ -121,7 +121,6 @@ def test_it_learns_separated_classes(n_classes):
     p = made(8.0, n=3000, n_classes=n_classes, n_features=3)
     learnt = released(p, X, y, X[:100])
     assert np.mean(learnt.model.predict(X) == y) > 0.97
-    assert learnt.spent == p.guarantee
     assert learnt.answers.n_asked == p.n_teachers == 0
 
 

@@ -67,8 +67,3 @@ class Labels(Session):
         labels = self.door.release(scores, ExponentialChoice(sensitivity=1.0, eps=self.mechanism.eps0))
         self.asked += len(counts)
         return ReleasedLabels(labels, None, np.ones(labels.shape, dtype=bool))
-
-    def spent(self):
-        """Loss of the queries asked so far."""
-        m = self.mechanism
-        return PrivacyLoss(self.asked * m.eps0, 0.0, f"{self.asked} of {m.ell}", data_dependent=True)

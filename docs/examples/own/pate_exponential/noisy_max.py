@@ -114,7 +114,3 @@ class Labels(Session):
         labels = self.door.release(rows, NoisyMax(sensitivity=1.0, eps=self.mechanism.eps0), len(rows))
         shape = (len(counts), self.runs)
         return ReleasedLabels(labels.reshape(shape), None, np.ones(shape, dtype=bool))
-
-    def spent(self):
-        """All of the guarantee: a report."""
-        return self.mechanism.guarantee
