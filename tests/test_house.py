@@ -30,6 +30,16 @@ def test_modules_are_small_and_quiet():
     assert faults == []
 
 
+def test_a_class_has_a_name_of_its_own():
+    names = [
+        node.name
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert {name for name in names if names.count(name) > 1} == {"Options"}  # of each part
+
+
 def resolves(name):
     """Whether a dotted name is a module, or what a module or a class has, fields of dataclasses included."""
     parts = name.split(".")

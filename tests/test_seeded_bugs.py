@@ -142,7 +142,7 @@ BUGS = [
     ("labels of exact counts beside noisy ones", replayed, Form("gaussian"),
      "mechanisms.gaussian:GaussianSession.ask", "majority(noisy)", "majority(rows)"),
     ("a question answered with the exact majority", replayed, Form("active"),
-     "mechanisms.session:Oracle.answer", "self._session.answer(self._votes.at(index))",
+     "mechanisms.session:VoteOracle.answer", "self._session.answer(self._votes.at(index))",
      "Answer(int(self._votes.at(index).counts.argmax()))"),
     ("a person's records dealt to several teachers", moved, Form("gaussian", persons=True),
      "teachers.training:deal", "if private.units is None:",

@@ -29,7 +29,7 @@ from pate_cli.results.interval import Interval
 from pate_cli.results.means import MeasuredRow, flat
 from pate_cli.results.recipe_figures import Series, draw_series
 from pate_cli.results.recipe_tables import Pair, pairs
-from pate_cli.results.tables import Column, Table, number
+from pate_cli.results.tables import Head, Table, number
 from pate_cli.results.verdicts import Verdict
 
 Results: TypeAlias = Mapping[str, Sequence[RepeatRecord]]
@@ -141,7 +141,7 @@ def overlap_grid(compared: Sequence[Compared], rows: Sequence[MeasuredRow], paid
     records = [{name: record.get(name) for name in names} for record in records]
     cells = [[one if isinstance(one, str) else number(one, ".3g") for one in r.values()] for r in records]
     texts = ("dataset", "status")
-    columns = [Column(name, numeric=name not in texts, detail=name not in _SHOWN) for name in names]
+    columns = [Head(name, numeric=name not in texts, detail=name not in _SHOWN) for name in names]
     return Table(columns, cells, records)
 
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.results.figures import STYLES, reference
 from pate_cli.results.findings import Progress, StudyResult
-from pate_cli.results.tables import Column, Table
+from pate_cli.results.tables import Head, Table
 from pate_cli.results.verdicts import Verdict
 
 from ..common.figures import legend, panels
@@ -102,8 +102,8 @@ def matrix(curves: pd.DataFrame, problem: rates.Problem) -> Table:
     cells.append(["agnostic, h*", *_AGNOSTIC])
     cells.append(["agnostic, vote", "-", "-", "consistent", "-"])
     columns = [
-        Column("excess risk", numeric=False),
-        *(Column(HEADS[name], numeric=False) for name in rates.ALGORITHMS),
+        Head("excess risk", numeric=False),
+        *(Head(HEADS[name], numeric=False) for name in rates.ALGORITHMS),
     ]
     note = (
         "Printed exponents of private records n and public points m, whichever term is larger; where the "

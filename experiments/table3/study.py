@@ -17,7 +17,7 @@ from pate_cli.config.hydra_composition import compose
 from pate_cli.engine.recipe_plan import missing_data
 from pate_cli.results.figures import new_figure
 from pate_cli.results.findings import Progress, StudyResult
-from pate_cli.results.tables import Column, Table, number
+from pate_cli.results.tables import Head, Table, number
 from pate_cli.results.verdicts import Verdict
 
 HEADS = {
@@ -61,8 +61,8 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
 
 def table(records: list[dict[str, Any]]) -> Table:
     """Table 3 in the paper's columns, ours above the paper's of each dataset."""
-    columns = [Column("dataset", numeric=False), Column("sizes", numeric=False)]
-    columns += [Column(head) for head in HEADS.values()] + [Column("verdict", numeric=False, tags=True)]
+    columns = [Head("dataset", numeric=False), Head("sizes", numeric=False)]
+    columns += [Head(head) for head in HEADS.values()] + [Head("verdict", numeric=False, tags=True)]
     cells = []
     for record in records:
         for whose, prefix in (("ours", ""), ("paper", "printed_")):

@@ -11,7 +11,7 @@ from pate_cli.commands.outcome import RecipeOutcome
 from pate_cli.engine.recipes import CountedAs, find_recipe, names
 from pate_cli.engine.sources import sources
 from pate_cli.results.findings import About, Findings
-from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.tables import ABSENT, Head, Table, number
 from pate_cli.results.totals import Counted, totals
 from pate_cli.results.verdicts import Verdict
 
@@ -33,14 +33,14 @@ _SEEDS = (
 
 
 _COLUMNS = {
-    "recipe": Column("recipe", numeric=False),
-    "claim": Column("claim", numeric=False, prose=True),
-    "ours_less_claimed": Column("ours less claimed", detail=True),
-    "margin": Column("margin", detail=True),
-    "verdict": Column("verdict", numeric=False, tags=True),
-    "seeds": Column("with each seed", numeric=False, detail=True),
-    "reason": Column("reason", numeric=False, prose=True, detail=True),
-    "command": Column("command", numeric=False, detail=True),
+    "recipe": Head("recipe", numeric=False),
+    "claim": Head("claim", numeric=False, prose=True),
+    "ours_less_claimed": Head("ours less claimed", detail=True),
+    "margin": Head("margin", detail=True),
+    "verdict": Head("verdict", numeric=False, tags=True),
+    "seeds": Head("with each seed", numeric=False, detail=True),
+    "reason": Head("reason", numeric=False, prose=True, detail=True),
+    "command": Head("command", numeric=False, detail=True),
 }
 """Columns that people see, by their names in the CSV file, which has more."""
 

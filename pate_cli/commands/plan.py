@@ -18,7 +18,7 @@ from pate_cli.errors import InputError
 from pate_cli.features.bought import SHARE
 from pate_cli.mechanisms.base import NumbersTable
 from pate_cli.results.settings import differing
-from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.tables import ABSENT, Head, Table, number
 from pate_cli.terminal import err
 
 __all__ = ["main"]
@@ -126,9 +126,9 @@ def _points(rows: Sequence[Row]) -> Table:
     names = dict.fromkeys(name for row in columns for name in takewhile(lambda name: name != "eps", row))
     extras = [name for name in differing(columns, names) if name not in ("dataset", "method")]
     heads = ["dataset", "mechanism", *extras]
-    shown = [Column(head, numeric=False, detail=head in extras) for head in heads]
-    shown += [Column("eps"), Column("teachers"), Column("records a teacher"), Column("noise share")]
-    shown += [Column("answered of"), Column("fewest teachers"), Column("feasible", numeric=False)]
+    shown = [Head(head, numeric=False, detail=head in extras) for head in heads]
+    shown += [Head("eps"), Head("teachers"), Head("records a teacher"), Head("noise share")]
+    shown += [Head("answered of"), Head("fewest teachers"), Head("feasible", numeric=False)]
     cells, records, remarks = [], [], list[str]()
     for row, own in zip(rows, columns, strict=True):
         point = _point(row)

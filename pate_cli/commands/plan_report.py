@@ -13,7 +13,7 @@ from pate_cli.results.marks import listed
 from pate_cli.results.next_steps import NextStep
 from pate_cli.results.page import Report
 from pate_cli.results.settings import differing
-from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.tables import ABSENT, Head, Table, number
 
 __all__ = ["one", "points"]
 
@@ -81,8 +81,8 @@ def points(
     if len({row["dataset"] for row in columns}) > 1:
         extras = ["dataset", *extras]
     words = [_enough(point) for point in points_of]
-    heads = [Column("method", numeric=False), *(Column(of, numeric=False) for of in extras), Column("eps")]
-    heads += [Column("teachers"), Column("labels given"), Column("enough teachers", numeric=False)]
+    heads = [Head("method", numeric=False), *(Head(of, numeric=False) for of in extras), Head("eps")]
+    heads += [Head("teachers"), Head("labels given"), Head("enough teachers", numeric=False)]
     cells = [
         [
             *(str(own[of]) if own.get(of) is not None else ABSENT for of in ("method", *extras)),

@@ -24,7 +24,7 @@ from pate_cli.datasets.libsvm import parse
 from pate_cli.datasets.names import shown
 from pate_cli.datasets.new_records import training_table
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
-from pate_cli.results.tables import Column, Table
+from pate_cli.results.tables import Head, Table
 from pate_cli.students import load_student
 from pate_cli.terminal import check_file, err, out, write_output
 
@@ -95,7 +95,7 @@ def _summary(args: argparse.Namespace, labels: Sequence[str]) -> None:
     counts = Counter(labels).most_common(_MOST)
     say(one_line(f"{len(labels):,} records of {args.data} are labelled in {args.output}."))
     out().print()
-    columns = [Column("label", numeric=False), Column("records"), Column("%")]
+    columns = [Head("label", numeric=False), Head("records"), Head("%")]
     cells = [[one_line(label), f"{n:,}", f"{100 * n / len(labels):.1f}"] for label, n in counts]
     Table(columns, cells).show(quiet=True)
 

@@ -14,7 +14,7 @@ from pate_cli.results.marks import name
 from pate_cli.results.page import Report
 from pate_cli.results.record import RunRecord
 from pate_cli.results.record_files import RECORD_NAME, read_record
-from pate_cli.results.tables import Column, Table
+from pate_cli.results.tables import Head, Table
 
 __all__ = ["main"]
 
@@ -70,7 +70,7 @@ def _with_choice(report: Report, record: RunRecord) -> Report:
     ]
     records.sort(key=lambda each: -each["chosen"])
     heads = ("chosen, % of splits", "held-out accuracy, %")
-    columns = [Column("candidate", numeric=False), *map(Column, heads)]
+    columns = [Head("candidate", numeric=False), *map(Head, heads)]
     cells = [
         [each["candidate"], f"{100 * each['chosen']:.0f}", ACCURACY.level(each["held-out accuracy"])]
         for each in records

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.session import Oracle, Session
+from pate_cli.mechanisms.session import Session, VoteOracle
 from pate_cli.mechanisms.votes import Outlook, VoteAttack, on_counts
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account, compose
@@ -353,7 +353,7 @@ class VoteMechanism(Mechanism):
         """Ask about the points that the strategy picks, in a random order; see `Mechanism`."""
         session = self.session(door)
         stream = Stream(public, passive_order(public.n_points, rng), self.n_classes, self.budget)
-        answers, model = self.strategy.ask(stream, Oracle(session, private.votes()), rng)
+        answers, model = self.strategy.ask(stream, VoteOracle(session, private.votes()), rng)
         answers = replace(answers, n_teachers=self.n_teachers, noise=self.count_noise)
         return Released(model, answers, session.not_private())
 

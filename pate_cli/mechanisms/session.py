@@ -10,7 +10,7 @@ import numpy as np
 from pate_cli.errors import BudgetSpent
 from pate_cli.types import Answer, ReleasedLabels, Votes
 
-__all__ = ["Oracle", "Session"]
+__all__ = ["Session", "VoteOracle"]
 
 
 class Session(ABC):
@@ -53,7 +53,7 @@ class Session(ABC):
         return [Answer(label, row) for label, row in zip(labels, noisy, strict=True)]
 
 
-class Oracle:
+class VoteOracle:
     """A session on the votes of the public points, asked by number."""
 
     def __init__(self, session: Session, votes: Votes) -> None:

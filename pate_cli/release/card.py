@@ -15,7 +15,7 @@ from pate_cli.results.html import Fact, Page, Section
 from pate_cli.results.marks import bare, listed, name, plain, quoted
 from pate_cli.results.page import Report
 from pate_cli.results.sentences import GLOSSARY, best_attack
-from pate_cli.results.tables import Column, Table
+from pate_cli.results.tables import Head, Table
 
 __all__ = ["OPEN_ROWS", "Card"]
 
@@ -227,7 +227,7 @@ class Card:
             for of, about in facts.get("files", {}).items()
             if isinstance(about, Mapping)
         ]
-        columns = [Column("file", numeric=False), Column("bytes"), Column("SHA-256, first 16", numeric=False)]
+        columns = [Head("file", numeric=False), Head("bytes"), Head("SHA-256, first 16", numeric=False)]
         note = "`pate verify` compares them in full."
         return [("p", text), ("table", Table(columns, cells, note=note, title="Files"))]
 
@@ -244,7 +244,7 @@ class Card:
             return [("p", f"{there}."), ("p", classes)]
         cells = [[name(of), _accepted(entry), _origin(entry)] for of, entry in schema.items()]
         heads = ("column", "accepted", "bounds or levels from")
-        table = Table([Column(head, numeric=False) for head in heads], cells, title="Columns")
+        table = Table([Head(head, numeric=False) for head in heads], cells, title="Columns")
         return [("table", table), ("p", classes)]
 
     def report(self, ledger: Ledger | None = None) -> Report:

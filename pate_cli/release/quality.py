@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pate_cli.results.bars import Part, ranges, shares
+from pate_cli.results.bars import Share, ranges, shares
 from pate_cli.results.marks import quoted
 from pate_cli.results.svg import short
-from pate_cli.results.tables import ABSENT, Column, Table
+from pate_cli.results.tables import ABSENT, Head, Table
 
 __all__ = ["MOST", "Percent", "Quality", "frequency"]
 
@@ -155,8 +155,8 @@ class Quality:
             estimate, interval = told.texts if told else (ABSENT, _UNTOLD)
             without = "" if level is None else f"{_percent(level)}{f', {how}' if how else ''}"
             cells.append([words, estimate, interval, without])
-        columns = [Column("measure, %", numeric=False), Column("estimate"), Column("95% interval")]
-        columns.append(Column("without a model", numeric=False))
+        columns = [Head("measure, %", numeric=False), Head("estimate"), Head("95% interval")]
+        columns.append(Head("without a model", numeric=False))
         looks = ["pick", *[""] * (len(cells) - 1)]
         return Table(columns, cells, self._records(), looks=looks, title="How good it is, in percent")
 
@@ -169,7 +169,7 @@ class Quality:
             for code in codes
         ]
         heads = ("of all, %", "found, %", "right when named, %")
-        columns = [Column("class", numeric=False), *map(Column, heads)]
+        columns = [Head("class", numeric=False), *map(Head, heads)]
         return Table(columns, cells, self._records(), looks=[""] * len(cells), title="Classes")
 
     @property
@@ -198,15 +198,15 @@ class Quality:
             (
                 f"{found + false:,} of 1,000 {self.who}s are named {rare}",
                 [
-                    Part(found, f"{found:,} are: found", "orange"),
-                    Part(false, f"{false:,} are not: false alarms", "orange", True),
+                    Share(found, f"{found:,} are: found", "orange"),
+                    Share(false, f"{false:,} are not: false alarms", "orange", True),
                 ],
             ),
             (
                 f"{missed + rest:,} are not",
                 [
-                    Part(missed, f"{missed:,} are {rare}: missed", "blue"),
-                    Part(rest, f"{rest:,} are not: right", "blue", True),
+                    Share(missed, f"{missed:,} are {rare}: missed", "blue"),
+                    Share(rest, f"{rest:,} are not: right", "blue", True),
                 ],
             ),
         ]

@@ -15,7 +15,7 @@ from pate_cli.results.boards import ACCURACY, ALL_PRIVATE, LIMIT, MAJORITY, METR
 from pate_cli.results.interval import Interval
 from pate_cli.results.means import MeasuredRow
 
-__all__ = ["ALIKE", "BROKE", "CANNOT", "NO_USE", "UNKNOWN", "UNLIKE", "USE", "WORSE", "Answer", "answer"]
+__all__ = ["ALIKE", "BROKE", "CANNOT", "NO_USE", "UNKNOWN", "UNLIKE", "USE", "WORSE", "Advice", "answer"]
 __all__ += ["NOT_RUN", "ended", "measure_of", "most_common", "repeats_that_tell"]
 
 USE, ALIKE, WORSE = "use this", "no difference seen", "worse"
@@ -36,7 +36,7 @@ def ended(status: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Advice:
     """What the rows of one data set say in one measure; `eps` is the budget spoken of."""
 
     board: Board
@@ -146,7 +146,7 @@ class Answer:
         return max((row.n for row in self.board.every), default=0)
 
 
-def answer(board: Board, metric: Metric | None = None) -> Answer:
+def answer(board: Board, metric: Metric | None = None) -> Advice:
     """Answer of the rows of a data set, in a measure that is given or follows from the data."""
     board = replace(board, metric=metric or measure_of([board]))
     measured = [eps for eps in board.budgets if board.values(eps)]
@@ -155,7 +155,7 @@ def answer(board: Board, metric: Metric | None = None) -> Answer:
     first = _PREFERRED if _PREFERRED in values else next(iter(values), "")
     leads = {name: board.lead(name, first, eps) for name in values if name != first}
     better = [name for name, lead in leads.items() if lead is not None and lead.sign > 0]
-    return Answer(board, eps, next(iter(better), first))
+    return Advice(board, eps, next(iter(better), first))
 
 
 def measure_of(boards: Sequence[Board]) -> Metric:

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from pate_cli.results.svg import LETTER, drawing, short, words
 
-__all__ = ["Part", "ranges", "shares"]
+__all__ = ["Share", "ranges", "shares"]
 
 _ROW = 26.0  # height of a row of `ranges`
 
 
-class Part(NamedTuple):
+class Share(NamedTuple):
     """So many records of a bar, and what they are."""
 
     size: int
@@ -21,12 +21,12 @@ class Part(NamedTuple):
     pale: bool = False
 
 
-def shares(rows: Sequence[tuple[str, Sequence[Part]]], *, title: str, desc: str) -> str:
+def shares(rows: Sequence[tuple[str, Sequence[Share]]], *, title: str, desc: str) -> str:
     """Both drawings of bars on one scale; words stand in a part where there is room, else below its bar."""
     return "\n".join(_shares(rows, title, desc, wide=wide) for wide in (True, False))
 
 
-def _shares(rows: Sequence[tuple[str, Sequence[Part]]], title: str, desc: str, *, wide: bool) -> str:
+def _shares(rows: Sequence[tuple[str, Sequence[Share]]], title: str, desc: str, *, wide: bool) -> str:
     width, bar = (820, 36) if wide else (358, 40)
     scale = width / max(sum(part.size for part in parts) for _, parts in rows)
     out, y = list[str](), 6.0
@@ -89,6 +89,6 @@ def _ranges(
     return drawing(out, width, bottom + 26, title=title, desc=desc, wide=wide)
 
 
-def _rect(part: Part, x: float, y: float, width: float, height: float) -> str:
+def _rect(part: Share, x: float, y: float, width: float, height: float) -> str:
     kind = f"bar{' pale' * part.pale} {part.colour}"
     return f'<rect class="{kind}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="{height}" rx="2"/>'

@@ -12,13 +12,13 @@ import pandas as pd
 
 from pate_cli.errors import InputError, one_line
 from pate_cli.results import sentences
-from pate_cli.results.answers import NO_USE, Answer, ended
+from pate_cli.results.answers import NO_USE, Advice, ended
 from pate_cli.results.boards import BASELINES, LIMIT, MAJORITY, METRICS
 from pate_cli.results.html import Section
 from pate_cli.results.marks import name
 from pate_cli.results.means import MeasuredRow
 from pate_cli.results.settings import NAMES
-from pate_cli.results.tables import ABSENT, Column, Table, from_frame, number
+from pate_cli.results.tables import ABSENT, Head, Table, from_frame, number
 
 __all__ = ["details", "find_view", "how_measured", "own_views", "shared_settings"]
 
@@ -30,7 +30,7 @@ _MOST_CLASSES = 30
 _MOST_RUNS = 400
 
 
-def details(found: Answer, command: Sequence[str], files: Mapping[str, Table]) -> list[Section]:
+def details(found: Advice, command: Sequence[str], files: Mapping[str, Table]) -> list[Section]:
     """Folded sections; those without content are left out."""
     sections = [
         Section("Why some methods have no number, or no use", _why(found), "why"),
@@ -48,7 +48,7 @@ def _at(eps: float) -> str:
     return f", at eps {eps:g}" if math.isfinite(eps) else ""
 
 
-def _why(found: Answer) -> list[tuple[str, Any]]:
+def _why(found: Advice) -> list[tuple[str, Any]]:
     """Each reason once."""
     board, texts = found.board, list[str]()
     for of in found.verdicts:
@@ -75,7 +75,7 @@ def _why(found: Answer) -> list[tuple[str, Any]]:
     return [("list", texts)] if texts else []
 
 
-def _rows_at(found: Answer) -> list[tuple[str, MeasuredRow]]:
+def _rows_at(found: Advice) -> list[tuple[str, MeasuredRow]]:
     """The limit and the methods, with their rows at the eps spoken of."""
     names = [
         *([found.limit] if found.limit else []),
@@ -85,15 +85,15 @@ def _rows_at(found: Answer) -> list[tuple[str, MeasuredRow]]:
     return [(of, row) for of, row in rows if row is not None and row.n]
 
 
-def _other_measures(found: Answer) -> list[tuple[str, Any]]:
+def _other_measures(found: Advice) -> list[tuple[str, Any]]:
     others = [metric for metric in METRICS.values() if metric.name != found.metric.name]
     rows = _rows_at(found)[:_MOST_CLASSES]
     shown = [metric for metric in others if any(row.over(metric.name) for _, row in rows)]
     if not shown:
         return []
     calibrated = any(row.over(_CALIBRATION) for _, row in rows)
-    columns = [Column("method", numeric=False), *(Column(_head(m.words, m.percent)) for m in shown)]
-    columns += [Column("calibration error, %")] * calibrated
+    columns = [Head("method", numeric=False), *(Head(_head(m.words, m.percent)) for m in shown)]
+    columns += [Head("calibration error, %")] * calibrated
     cells = []
     for of, row in rows:
         cells.append([_label(of), *(m.level(row.over(m.name), ci=True) for m in shown)])
@@ -116,7 +116,7 @@ def _label(of: str) -> str:
     return "without privacy" if of == LIMIT else BASELINES[of] if of in BASELINES else name(of)
 
 
-def _classes(found: Answer) -> list[tuple[str, Any]]:
+def _classes(found: Advice) -> list[tuple[str, Any]]:
     """Of each class: how many are found, and how often it is right when it is named."""
     row = found.row
     names = [m.removeprefix("recall.") for m in row.measures if m.startswith("recall.")] if row else []
@@ -130,12 +130,12 @@ def _classes(found: Answer) -> list[tuple[str, Any]]:
         ]
         for of in names
     ]
-    columns = [Column("class", numeric=False), Column("found, %"), Column("right when named, %")]
+    columns = [Head("class", numeric=False), Head("found, %"), Head("right when named, %")]
     note = f"Of {name(found.method)}{_at(found.eps)}. {ABSENT}: never named."
     return [("table", Table(columns, cells, note=note, title="Class by class"))]
 
 
-def _baselines(found: Answer) -> list[tuple[str, Any]]:
+def _baselines(found: Advice) -> list[tuple[str, Any]]:
     board = found.board
     if len(board.baselines) < 3:
         return []
@@ -145,7 +145,7 @@ def _baselines(found: Answer) -> list[tuple[str, Any]]:
         for of, words in BASELINES.items()
         if of in board.baselines
     ]
-    columns = [Column("trained on", numeric=False), Column(_head(metric.words, metric.percent))]
+    columns = [Head("trained on", numeric=False), Head(_head(metric.words, metric.percent))]
     families = ", ".join(f"{family} at {count}" for family, count in board.families.items())
     note = "Without privacy: not to be published."
     note += f" The best of several ordinary models, by splits: {families}." if families else ""
@@ -157,15 +157,15 @@ def _baselines(found: Answer) -> list[tuple[str, Any]]:
     return [("p", text), ("table", Table(columns, cells, note=note, title="Without privacy"))]
 
 
-def _all_runs(found: Answer) -> list[tuple[str, Any]]:
+def _all_runs(found: Advice) -> list[tuple[str, Any]]:
     board, metric = found.board, found.metric
-    columns = [Column("method", numeric=False), Column("eps"), Column("teachers"), Column("labels")]
+    columns = [Head("method", numeric=False), Head("eps"), Head("teachers"), Head("labels")]
     columns += [
-        Column(_head(metric.words, metric.percent)),
-        Column(f"{name(found.method)} less"),
-        Column("splits"),
+        Head(_head(metric.words, metric.percent)),
+        Head(f"{name(found.method)} less"),
+        Head("splits"),
     ]
-    columns += [Column("verdict", numeric=False, tags=True)] * any(row.status != "ok" for row in board.rows)
+    columns += [Head("verdict", numeric=False, tags=True)] * any(row.status != "ok" for row in board.rows)
     cells = []
     for row in sorted(
         board.rows, key=lambda row: (list(found.verdicts).index(row["method"]), row["eps"] or 0)
@@ -186,7 +186,7 @@ def _all_runs(found: Answer) -> list[tuple[str, Any]]:
     )
 
 
-def how_measured(found: Answer, command: Sequence[str]) -> list[tuple[str, Any]]:
+def how_measured(found: Advice, command: Sequence[str]) -> list[tuple[str, Any]]:
     """Splits, verdicts, what the limit is, settings, and the command that makes it again."""
     board = found.board
     texts = [f"{found.repeats} random split{'s' * (found.repeats != 1)}; each method sees the same ones."]
@@ -200,7 +200,7 @@ def how_measured(found: Answer, command: Sequence[str]) -> list[tuple[str, Any]]
     return [("list", texts), ("code", [command]), ("table", settings)]
 
 
-def _glossary(found: Answer) -> dict[str, str]:
+def _glossary(found: Advice) -> dict[str, str]:
     """Words that the page uses."""
     left_out = set() if found.limit else {"without privacy"}
     left_out |= {"ROC AUC"} if found.metric.name != "roc_auc" else {"accuracy"}
@@ -218,7 +218,7 @@ def shared_settings(rows: Sequence[Mapping[str, Any]]) -> Table:
     values = {of: {_text(row[of]) for row in rows if row.get(of) is not None} for of in names}
     same = {of: texts.pop() for of, texts in values.items() if len(texts) == 1}
     records = [{"setting": of, "value": text} for of, text in same.items() if text != "null"]
-    columns = [Column("setting", numeric=False), Column("value", numeric=False)]
+    columns = [Head("setting", numeric=False), Head("value", numeric=False)]
     return Table(columns, [list(record.values()) for record in records], records, title="Shared settings")
 
 

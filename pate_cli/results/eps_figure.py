@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pate_cli.results.answers import Answer, most_common
+from pate_cli.results.answers import Advice, most_common
 from pate_cli.results.marks import listed, name, quoted
 from pate_cli.results.svg import Level, Line, colours, frame, lines
 
@@ -14,7 +14,7 @@ __all__ = ["eps_figure", "splits_of"]
 _MOST_LINES = 8
 
 
-def eps_figure(found: Answer) -> tuple[str, str]:
+def eps_figure(found: Advice) -> tuple[str, str]:
     """The measure against eps, and the caption; nothing where there is one eps."""
     board, metric = found.board, found.metric
     if len(board.budgets) < 2:
@@ -67,7 +67,7 @@ def eps_figure(found: Answer) -> tuple[str, str]:
     return figure, _caption(found, drawn, levels, without)
 
 
-def _caption(found: Answer, drawn: Sequence[Line], levels: Sequence[Level], without: Sequence[str]) -> str:
+def _caption(found: Advice, drawn: Sequence[Line], levels: Sequence[Level], without: Sequence[str]) -> str:
     low, _, _ = frame(drawn, levels)
     text = [f"Mean of {splits_of(found)}"]
     text[0] += "; band and whiskers are 95% intervals." if found.repeats > 1 else "."
@@ -82,7 +82,7 @@ def _caption(found: Answer, drawn: Sequence[Line], levels: Sequence[Level], with
     return " ".join(text)
 
 
-def splits_of(found: Answer) -> str:
+def splits_of(found: Advice) -> str:
     """How often it was measured, as "10 splits"."""
     counts = sorted({row.n for row in found.board.every if row.n}) or [0]
     text = " to ".join(f"{n}" for n in dict.fromkeys((counts[0], counts[-1])))

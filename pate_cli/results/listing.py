@@ -15,7 +15,7 @@ from pate_cli.results.record import RunRecord
 from pate_cli.results.record_files import RECORD_NAME, find_files, read_record
 from pate_cli.results.repeats import REPEATS, read_repeats, started
 from pate_cli.results.settings import dataset_name
-from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.tables import ABSENT, Head, Table, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,9 +80,9 @@ def entries(paths: Iterable[str | Path]) -> tuple[list[ResultEntry], list[tuple[
 
 def listing(found: Sequence[ResultEntry]) -> Table:
     """Table of results, a line each."""
-    columns = [Column(head, numeric=head == "when") for head in ("when", "kind", "what")]
-    columns += [Column("eps", detail=True), Column("status", numeric=False)]
-    columns += [Column("repeats"), Column("accuracy"), Column("id", numeric=False)]
+    columns = [Head(head, numeric=head == "when") for head in ("when", "kind", "what")]
+    columns += [Head("eps", detail=True), Head("status", numeric=False)]
+    columns += [Head("repeats"), Head("accuracy"), Head("id", numeric=False)]
     cells = [
         [
             *(f"{entry.started.astimezone():%Y-%m-%d %H:%M}", entry.kind, entry.what),

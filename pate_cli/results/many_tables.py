@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pate_cli.results import sentences
-from pate_cli.results.answers import Answer
+from pate_cli.results.answers import Advice
 from pate_cli.results.boards import LIMIT, NOT_PRIVATE, TRUE_LABELS, Board, Standing, standings
 from pate_cli.results.html import Fact, Page, Section
 from pate_cli.results.interval import T_NOTE, Interval
@@ -16,7 +16,7 @@ from pate_cli.results.means import flat
 from pate_cli.results.page import Report
 from pate_cli.results.ranking import fewest_tables, friedman
 from pate_cli.results.svg import Line, colours, lines
-from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.tables import ABSENT, Head, Table, number
 
 __all__ = ["tables_report"]
 
@@ -24,7 +24,7 @@ _MOST_LINES = 8
 
 
 def tables_report(
-    answers: Sequence[Answer],
+    answers: Sequence[Advice],
     command: Sequence[str],
     sources: Mapping[str, str],
     files: Mapping[str, Table],
@@ -128,7 +128,7 @@ def _headline(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Stand
     return f"{text}."
 
 
-def _each(answers: Sequence[Answer]) -> str:
+def _each(answers: Sequence[Advice]) -> str:
     """The method to use on each data set."""
     parts = [
         f"{name(found.method)} on {found.board.name}" if found.useful else f"none on {found.board.name}"
@@ -138,7 +138,7 @@ def _each(answers: Sequence[Answer]) -> str:
     return f"Use {listed(parts)}{more}."
 
 
-def _overview(answers: Sequence[Answer]) -> Table:
+def _overview(answers: Sequence[Advice]) -> Table:
     """A line a data set: the method to use, how good it is, what is lost, what a constant answer gets."""
     metric = answers[0].metric
     unit = ", %" if metric.percent == "%" else f", {metric.unit}"
@@ -156,8 +156,8 @@ def _overview(answers: Sequence[Answer]) -> Table:
         )
         looks.append("")
     heads = [f"{metric.words}{unit}", "lost", "constant answer"]
-    columns = [Column("data set", numeric=False), Column("use", numeric=False), Column("eps")]
-    columns += [*map(Column, heads), Column("verdict", numeric=False, tags=True)]
+    columns = [Head("data set", numeric=False), Head("use", numeric=False), Head("eps")]
+    columns += [*map(Head, heads), Head("verdict", numeric=False, tags=True)]
     if not any(line[-1] for line in cells):
         columns, cells = columns[:-1], [line[:-1] for line in cells]
     note = "Lost: to the best model without privacy, at the same splits, with a 95% interval."
@@ -208,11 +208,11 @@ def _winners(boards: Sequence[Board]) -> Table:
     metric, first = boards[0].metric, boards[0].methods[0]
     below = f"{metric.unit} below the {LIMIT}"
     columns = [
-        *(Column("table", numeric=False), Column("eps"), Column("best method", numeric=False)),
-        *(Column(f"{metric.words} ± ci95"), Column(LIMIT, detail=True), Column(f"its {below}")),
-        Column(f"{metric.unit} of {first} below the {LIMIT}", detail=True),
-        Column(f"{metric.unit} of {first} above the best other method"),
-        Column(TRUE_LABELS, detail=True),
+        *(Head("table", numeric=False), Head("eps"), Head("best method", numeric=False)),
+        *(Head(f"{metric.words} ± ci95"), Head(LIMIT, detail=True), Head(f"its {below}")),
+        Head(f"{metric.unit} of {first} below the {LIMIT}", detail=True),
+        Head(f"{metric.unit} of {first} above the best other method"),
+        Head(TRUE_LABELS, detail=True),
     ]
     cells, records = [], []
     for board, eps in itertools.product(boards, boards[0].budgets):
@@ -244,9 +244,9 @@ def _winners(boards: Sequence[Board]) -> Table:
 def _ranks(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing]]) -> Table:
     """Ranks of the methods at each budget, over tables."""
     metric, first, n = boards[0].metric, boards[0].methods[0], len(boards)
-    columns = [Column("eps"), Column("method", numeric=False), Column("mean rank"), Column("win rate")]
-    columns += [Column("first on", "tables"), Column(f"{metric.unit} below the {LIMIT}")]
-    columns += [Column(f"p against {first}")]
+    columns = [Head("eps"), Head("method", numeric=False), Head("mean rank"), Head("win rate")]
+    columns += [Head("first on", "tables"), Head(f"{metric.unit} below the {LIMIT}")]
+    columns += [Head(f"p against {first}")]
     cells, records = [], []
     for eps, by_method in by_eps.items():
         for method, (ranking, _, gaps) in sorted(

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pate_cli.results.interval import Interval
-from pate_cli.results.tables import ABSENT, Column
+from pate_cli.results.tables import ABSENT, Head
 
 __all__ = ["MeasuredRow", "by_settings", "flat", "other_splits", "paired_difference", "pivoted", "pool_seeds"]
 __all__ += ["pooled", "rows_of", "sort_keys"]
@@ -154,11 +154,11 @@ def flat(found: Mapping[str, Interval | None]) -> dict[str, float | None]:
 
 
 def pivoted(
-    keys: Sequence[Column], heads: Sequence[str], cells: Mapping[tuple[str, ...], Mapping[str, str]]
-) -> tuple[list[Column], list[list[str]]]:
+    keys: Sequence[Head], heads: Sequence[str], cells: Mapping[tuple[str, ...], Mapping[str, str]]
+) -> tuple[list[Head], list[list[str]]]:
     """Columns and cells of a table with a row for each key, and a column for each of `heads`."""
     lines = [[*key, *(row.get(head, ABSENT) for head in heads)] for key, row in cells.items()]
-    return [*keys, *map(Column, heads)], lines
+    return [*keys, *map(Head, heads)], lines
 
 
 def sort_keys(texts: Iterable[str]) -> list[tuple[int, float, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pate_cli.results.answers import Answer
+    from pate_cli.results.answers import Advice
     from pate_cli.results.means import MeasuredRow
 
 __all__ = [
@@ -42,7 +42,7 @@ def typed_value(row: MeasuredRow, key: str) -> str:
     return values[-1].strip("'\"") if values else ""
 
 
-def release_step(answer: Answer) -> NextStep | None:
+def release_step(answer: Advice) -> NextStep | None:
     """The total budget of the data, and the release of the method at the eps spoken of."""
     row = answer.row
     if row is None or not answer.useful or not math.isfinite(answer.eps) or not overrides(row):
@@ -81,7 +81,7 @@ def compare_methods(row: MeasuredRow) -> NextStep | None:
     return "compare it with other methods", [["pate", "frontier", *kept, *budgets, "--repeats", "10"]]
 
 
-def more_repeats(answer: Answer, command: Sequence[str]) -> NextStep | None:
+def more_repeats(answer: Advice, command: Sequence[str]) -> NextStep | None:
     """The command again, with as many repeats as would tell the method from a constant answer."""
     needed = answer.repeats_over_constant
     if answer.useful or needed is None or list(command[:2]) not in (["pate", "frontier"], ["pate", "run"]):

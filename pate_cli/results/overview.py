@@ -14,7 +14,7 @@ from pate_cli.errors import InputError
 from pate_cli.results.interval import EPS_NOTE, EPS_USED, T_NOTE, Interval
 from pate_cli.results.means import MeasuredRow, pivoted, pooled, rows_of, sort_keys
 from pate_cli.results.settings import SYNONYMS, differing
-from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.tables import ABSENT, Head, Table, number
 
 __all__ = ["METRICS", "overview"]
 
@@ -203,15 +203,15 @@ def _telling(texts: Sequence[dict[str, str]]) -> list[str]:
 
 def _grid(
     heads: Sequence[str], lines: Sequence[dict[str, str]], details: Sequence[str] = ()
-) -> tuple[list[Column], list[list[str]]]:
+) -> tuple[list[Head], list[list[str]]]:
     cells = [[line.get(head, ABSENT) for head in heads] for line in lines]
     columns = [_column(head, [row[i] for row in cells], details) for i, head in enumerate(heads)]
     return columns, cells
 
 
-def _column(head: str, cells: Sequence[str], details: Sequence[str] = ()) -> Column:
+def _column(head: str, cells: Sequence[str], details: Sequence[str] = ()) -> Head:
     numeric = head in _MEASURES or all(sort_keys([cell])[0][0] != 1 for cell in cells)
-    return Column(head, numeric=numeric, detail=head in details)
+    return Head(head, numeric=numeric, detail=head in details)
 
 
 def _cells(row: MeasuredRow) -> dict[str, str]:

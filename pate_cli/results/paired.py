@@ -20,7 +20,7 @@ from pate_cli.results.means import (
     sort_keys,
 )
 from pate_cli.results.settings import differing
-from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.tables import ABSENT, Head, Table, number
 
 __all__ = ["compare", "differences", "paired"]
 
@@ -43,9 +43,9 @@ def paired(repeats: pd.DataFrame, method: str) -> Table:
     settings = dict.fromkeys(name for row in others for name in row.left if name not in ("method", "job"))
     extras = [name for name in differing([row.columns for row in others], settings) if name != "dataset"]
     difference = f"less {method}"
-    columns = [Column(head, numeric=False) for head in ("dataset", "mechanism")]
-    columns += [Column(name, numeric=False, detail=True) for name in extras]
-    columns += [Column(head) for head in ("eps", "accuracy ± ci95", f"{difference} ± ci95", "n")]
+    columns = [Head(head, numeric=False) for head in ("dataset", "mechanism")]
+    columns += [Head(name, numeric=False, detail=True) for name in extras]
+    columns += [Head(head) for head in ("eps", "accuracy ± ci95", f"{difference} ± ci95", "n")]
     cells, records, remarks = [], list[dict[str, Any]](), list[str]()
     for row in others:
         base, why = _base(row, [base for base in rows if base["method"] == method])
@@ -112,7 +112,7 @@ def differences(first: Sequence[MeasuredRow], second: Sequence[MeasuredRow]) -> 
         if name != "job" and values[0] != values[1] and (whole or ABSENT not in values):
             records.append({"setting": name, "A": values[0], "B": values[1]})
     cells = [list(record.values()) for record in records]
-    columns = [Column(head, numeric=False, prose=head != "setting") for head in ("setting", "A", "B")]
+    columns = [Head(head, numeric=False, prose=head != "setting") for head in ("setting", "A", "B")]
     remarks = [] if cells else ["A and B have the same settings"]
     if not whole:
         remarks.append("settings that only one of the files holds are left out")
@@ -174,7 +174,7 @@ def _measures(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], remarks: li
         if why:
             remarks.append(f"{where}no paired differences: {why}")
     heads = ["row" if several else "measure", "A ± ci95", "B ± ci95", "A less B ± ci95", "n"]
-    columns = [Column(head, numeric=index > 0) for index, head in enumerate(heads)]
+    columns = [Head(head, numeric=index > 0) for index, head in enumerate(heads)]
     note = (
         f"{'Accuracy. ' * several}Differences repeat by repeat at the same splits. {_NOT_PRIVATE} {T_NOTE}."
     )

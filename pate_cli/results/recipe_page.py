@@ -16,7 +16,7 @@ from pate_cli.results.marks import listed, name, plain
 from pate_cli.results.next_steps import NextStep
 from pate_cli.results.page import Report
 from pate_cli.results.svg import Level, Line, colours, lines
-from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.tables import ABSENT, Head, Table, number
 from pate_cli.results.verdicts import OWN, SHOWN, Verdict
 
 __all__ = ["recipe_report"]
@@ -128,10 +128,10 @@ def _rows(found: Findings) -> Table:
     records = [record for record in found.table.records if record["name"] in verdicts]
     several = len({(record["dataset"], record.get("panel")) for record in records}) > 1
     labels = any(record.get("printed_queries") is not None for record in records)
-    columns = [Column("data", numeric=False)] * several + [Column("method", numeric=False), Column("eps")]
-    columns += [Column("labels here"), Column("labels printed")] * labels
-    columns += [Column("accuracy here, %"), Column("printed, %"), Column("differs by")]
-    columns.append(Column("verdict", numeric=False, tags=True))
+    columns = [Head("data", numeric=False)] * several + [Head("method", numeric=False), Head("eps")]
+    columns += [Head("labels here"), Head("labels printed")] * labels
+    columns += [Head("accuracy here, %"), Head("printed, %"), Head("differs by")]
+    columns.append(Head("verdict", numeric=False, tags=True))
     cells = []
     for record in records:
         verdict = verdicts[record["name"]]
@@ -206,8 +206,8 @@ def _claims(claims: Sequence[Verdict]) -> list[tuple[str, Any]]:
     """Table of claims: what the paper says, what is seen here, and the verdict."""
     if not claims:
         return []
-    columns = [Column(head, numeric=False, prose=True) for head in ("the paper says", "seen here")]
-    columns.append(Column("verdict", numeric=False, tags=True))
+    columns = [Head(head, numeric=False, prose=True) for head in ("the paper says", "seen here")]
+    columns.append(Head("verdict", numeric=False, tags=True))
     return [("table", Table(columns, [[v.name, v.reason, v.word] for v in claims], title="Claims"))]
 
 

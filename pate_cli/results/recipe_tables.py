@@ -9,7 +9,7 @@ from typing import Any
 
 from pate_cli.results.interval import EPS_NOTE, EPS_USED, T_NOTE, Interval
 from pate_cli.results.means import MeasuredRow, flat, paired_difference
-from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.tables import ABSENT, Head, Table, number
 from pate_cli.results.verdicts import Verdict, rule
 
 __all__ = ["KEYS", "PRINTED", "Pair", "chosen", "difference", "digits_of", "error_of", "matches"]
@@ -109,16 +109,16 @@ def signed(gap: Interval, digits: int = 4) -> str:
 
 def recipe_table(rows: Sequence[MeasuredRow], verdicts: dict[str, Verdict], margin: float) -> Table:
     """Every row; ours beside the paper's and a verdict, where anything is printed."""
-    shown: list[tuple[Column, Callable[[MeasuredRow], str]]] = [
-        (Column("panel", numeric=False), lambda row: row["panel"] or ""),
-        (Column("dataset", numeric=False), lambda row: row["dataset"]),
-        (Column("method", numeric=False), lambda row: row["method"]),
-        (Column("teachers", detail=True), lambda row: _count(row["n_teachers"])),
-        (Column("T"), lambda row: _count(row["cutoff"])),
-        (Column("eps"), lambda row: number(row["eps"], "g")),
+    shown: list[tuple[Head, Callable[[MeasuredRow], str]]] = [
+        (Head("panel", numeric=False), lambda row: row["panel"] or ""),
+        (Head("dataset", numeric=False), lambda row: row["dataset"]),
+        (Head("method", numeric=False), lambda row: row["method"]),
+        (Head("teachers", detail=True), lambda row: _count(row["n_teachers"])),
+        (Head("T"), lambda row: _count(row["cutoff"])),
+        (Head("eps"), lambda row: number(row["eps"], "g")),
         *(_compared(verdicts) if verdicts else _measured()),
     ]
-    shown.insert(-1, (Column("n", detail=True), lambda row: str(row.n)))
+    shown.insert(-1, (Head("n", detail=True), lambda row: str(row.n)))
     absent = {"panel": not any(row["panel"] for row in rows)}
     absent["T"] = all(row["cutoff"] is None for row in rows)
     shown = [(column, text) for column, text in shown if not absent.get(column.header)]
@@ -131,15 +131,15 @@ def recipe_table(rows: Sequence[MeasuredRow], verdicts: dict[str, Verdict], marg
     )
 
 
-def _measured() -> list[tuple[Column, Callable[[MeasuredRow], str]]]:
+def _measured() -> list[tuple[Head, Callable[[MeasuredRow], str]]]:
     """Columns where nothing is printed."""
     return [
-        (Column("answered", "queries"), lambda row: _mean(row.over("answered"), ".1f")),
-        (Column("asked", "queries"), lambda row: _mean(row.over("asked"), ".1f")),
-        (Column("eps used"), lambda row: _mean(row.over("eps_ex_post"), ci=False)),
-        (Column("accuracy ± ci95"), lambda row: _mean(row.over("accuracy"))),
-        (Column("label agreement", detail=True), lambda row: _mean(row.over("label_agreement"))),
-        (Column("status", numeric=False), lambda row: row.status),
+        (Head("answered", "queries"), lambda row: _mean(row.over("answered"), ".1f")),
+        (Head("asked", "queries"), lambda row: _mean(row.over("asked"), ".1f")),
+        (Head("eps used"), lambda row: _mean(row.over("eps_ex_post"), ci=False)),
+        (Head("accuracy ± ci95"), lambda row: _mean(row.over("accuracy"))),
+        (Head("label agreement", detail=True), lambda row: _mean(row.over("label_agreement"))),
+        (Head("status", numeric=False), lambda row: row.status),
     ]
 
 
@@ -149,7 +149,7 @@ def _outcome(verdicts: Mapping[str, Verdict]) -> str:
     return f"Of {len(verdicts)} printed accuracies {', '.join(f'{n} {word}' for word, n in counts)}."
 
 
-def _compared(verdicts: dict[str, Verdict]) -> list[tuple[Column, Callable[[MeasuredRow], str]]]:
+def _compared(verdicts: dict[str, Verdict]) -> list[tuple[Head, Callable[[MeasuredRow], str]]]:
     """Columns of ours beside the paper's, in its order; a terminal has room for no more than these six."""
 
     def printed(name: str, form: str = ".4f", ci: str = "") -> Callable[[MeasuredRow], str]:
@@ -160,21 +160,21 @@ def _compared(verdicts: dict[str, Verdict]) -> list[tuple[Column, Callable[[Meas
         return "" if judged is None else row.status if row.status != "ok" else judged.word
 
     return [
-        (Column("labels", "ours"), lambda row: _mean(row.over("answered"), ".1f", ci=False)),
-        (Column("eps used", "ours"), lambda row: _mean(row.over("eps_ex_post"), ci=False)),
-        (Column("accuracy", "ours"), lambda row: _mean(row.over("accuracy"))),
-        (Column("labels", "paper"), printed("queries", "g")),
-        (Column("eps used", "paper"), printed("eps_ex_post")),
-        (Column("accuracy", "paper"), printed("accuracy", ci="ci")),
+        (Head("labels", "ours"), lambda row: _mean(row.over("answered"), ".1f", ci=False)),
+        (Head("eps used", "ours"), lambda row: _mean(row.over("eps_ex_post"), ci=False)),
+        (Head("accuracy", "ours"), lambda row: _mean(row.over("accuracy"))),
+        (Head("labels", "paper"), printed("queries", "g")),
+        (Head("eps used", "paper"), printed("eps_ex_post")),
+        (Head("accuracy", "paper"), printed("accuracy", ci="ci")),
         (
-            Column("eps used, ours at its labels", detail=True),
+            Head("eps used, ours at its labels", detail=True),
             lambda row: number(row["eps_ex_post_at_printed_queries"]),
         ),
         (
-            Column("ours less the paper's accuracy", detail=True),
+            Head("ours less the paper's accuracy", detail=True),
             lambda row: ABSENT if (gap := difference(row)) is None else signed(gap),
         ),
-        (Column("verdict", numeric=False, tags=True, detail=True), verdict),
+        (Head("verdict", numeric=False, tags=True, detail=True), verdict),
     ]
 
 
@@ -201,8 +201,8 @@ def _record(row: MeasuredRow, verdict: Verdict | None) -> dict[str, Any]:
 
 def paired_table(compared: Sequence[Pair]) -> Table:
     """Differences of two methods at the same splits."""
-    columns = [Column("case", numeric=False), Column("difference", numeric=False), Column("n")]
-    columns += [Column(name.replace("answered", "queries answered")) for name in _PAIRED]
+    columns = [Head("case", numeric=False), Head("difference", numeric=False), Head("n")]
+    columns += [Head(name.replace("answered", "queries answered")) for name in _PAIRED]
     cells, records = [], []
     for pair in compared:
         gaps = {name: pair.over(name) for name in _PAIRED}

@@ -16,7 +16,7 @@ import pandas as pd
 
 from pate_cli.errors import InputError
 from pate_cli.results import sentences
-from pate_cli.results.answers import NO_USE, Answer, answer, measure_of, most_common
+from pate_cli.results.answers import NO_USE, Advice, answer, measure_of, most_common
 from pate_cli.results.boards import (
     ACCURACY,
     BASELINES,
@@ -38,7 +38,7 @@ from pate_cli.results.overview import overview
 from pate_cli.results.page import Report
 from pate_cli.results.paired import paired
 from pate_cli.results.record_files import find_records
-from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.tables import ABSENT, Head, Table, number
 
 __all__ = ["report", "sources_of"]
 
@@ -85,7 +85,7 @@ def _paired(repeats: pd.DataFrame, first: str) -> Table:
 
 
 def _single(
-    found: Answer,
+    found: Advice,
     command: Sequence[str],
     sources: Mapping[str, str],
     files: dict[str, Table],
@@ -137,13 +137,13 @@ def _filled(files: Mapping[str, Table]) -> dict[str, Table]:
     return {stem: table for stem, table in files.items() if table.cells}
 
 
-def _words(found: Answer) -> str:
+def _words(found: Advice) -> str:
     words = found.metric.words
     unit = " in percent" if found.metric.percent == "%" else f" in {found.metric.unit}"
     return f"{words[0].upper()}{words[1:]}{unit}"
 
 
-def main_table(found: Answer) -> Table:
+def main_table(found: Advice) -> Table:
     """Methods by eps in the measure of the answer, what each is off, and a verdict a row."""
     board, metric = found.board, found.metric
     budgets = _columns(found)
@@ -172,8 +172,8 @@ def main_table(found: Answer) -> Table:
         gap = board.lead(versus, MAJORITY, found.eps)
         cells.append([label, *[level] * len(budgets), metric.text(gap) if gap else "", ""])
         looks.append("ref")
-    columns = [Column("method", numeric=False), *(Column(f"eps {eps:g}") for eps in budgets)]
-    columns += [Column(off), Column("verdict", numeric=False, tags=True)]
+    columns = [Head("method", numeric=False), *(Head(f"eps {eps:g}") for eps in budgets)]
+    columns += [Head(off), Head("verdict", numeric=False, tags=True)]
     note = f"Mean of {splits_of(found)} on records not used in training."
     if any(line[-2] for line in cells):
         note += f" {'Lost' if found.limit else 'Less'}: difference at the same splits, with a 95% interval."
@@ -184,7 +184,7 @@ def main_table(found: Answer) -> Table:
     return Table([columns[i] for i in kept], cells, note=note, looks=looks, title=_words(found))
 
 
-def _columns(found: Answer) -> list[float]:
+def _columns(found: Advice) -> list[float]:
     """Values of eps that have a column: all, or the one spoken of and others spread over the range."""
     budgets = found.board.budgets
     if len(budgets) <= _MOST_EPS:
@@ -200,10 +200,10 @@ def _for_terminal(table: Table, measured: str) -> Table:
     """The same without marks, and with the short words."""
     cells = [[_ON_TERMINAL.get(cell, plain(cell)) for cell in row] for row in table.cells]
     columns = [replace(column, header=plain(column.header)) for column in table.columns[1:]]
-    return Table([Column(measured, numeric=False), *columns], cells)
+    return Table([Head(measured, numeric=False), *columns], cells)
 
 
-def _notes(found: Answer, table: Table) -> list[str]:
+def _notes(found: Advice, table: Table) -> list[str]:
     hidden = len(found.board.budgets) - len(_columns(found))
     methods = max(0, len(found.verdicts) - _MOST_ROWS)
     left = [f"{hidden} more eps" if hidden else "", f"{methods} more methods" if methods else ""]
@@ -217,14 +217,14 @@ def _notes(found: Answer, table: Table) -> list[str]:
     return [*ended[:2], sentences.INSIDE, f"{mean}{rest} Of columns: --explain"]
 
 
-def _meanings(found: Answer) -> list[str]:
+def _meanings(found: Advice) -> list[str]:
     texts = [f"eps: {sentences.GLOSSARY['eps (privacy budget)']}", f"±: {sentences.GLOSSARY['±']}"]
     if found.limit == LIMIT:
         texts.append(f"without privacy: {BASELINES[LIMIT]}; it must not be published.")
     return texts
 
 
-def _lines(found: Answer) -> list[tuple[str, str, str]]:
+def _lines(found: Advice) -> list[tuple[str, str, str]]:
     """A single row in four lines: label, value and remark."""
     row, metric = found.board.rows[0], found.metric
     value = row.over(metric.name)
@@ -252,7 +252,7 @@ def _lines(found: Answer) -> list[tuple[str, str, str]]:
     ]
 
 
-def _facts(found: Answer) -> list[Fact]:
+def _facts(found: Advice) -> list[Fact]:
     """Four facts: records, classes, guarantee, how often it was measured."""
     board = found.board
     row = found.row or next(iter(board.rows or board.every))
@@ -278,18 +278,18 @@ def _facts(found: Answer) -> list[Fact]:
     return facts
 
 
-def _largest(found: Answer) -> float | None:
+def _largest(found: Advice) -> float | None:
     shares = [share for row in found.board.every if (share := row.mean("majority_class")) is not None]
     return max(shares, default=None)
 
 
-def _kicker(found: Answer, command: Sequence[str]) -> str:
+def _kicker(found: Advice, command: Sequence[str]) -> str:
     target = next((text for row in found.board.rows if (text := typed_value(row, "dataset.target"))), "")
     predicting = f", predicting {name(target)}" if target else ""
     return f"{name(' '.join(command[:2]))} · {found.board.name}{predicting}"
 
 
-def _publishing(found: Answer) -> str:
+def _publishing(found: Advice) -> str:
     row = found.row
     opened = (
         f"the columns of {row['n_public']:,.0f} records"

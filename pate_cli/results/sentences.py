@@ -12,7 +12,7 @@ from pate_cli.results.answers import (
     NOT_RUN,
     UNKNOWN,
     UNLIKE,
-    Answer,
+    Advice,
     most_common,
 )
 from pate_cli.results.boards import LIMIT
@@ -26,7 +26,7 @@ INSIDE = "**Keep these numbers inside:** they come from private records, without
 _FEW = 4  # methods that are listed by name
 
 
-def headline(answer: Answer, data: str = "") -> str:
+def headline(answer: Advice, data: str = "") -> str:
     """What was found, in one or two sentences; `data` names the records of a single row."""
     board, metric = answer.board, answer.metric
     value = board.values(answer.eps).get(answer.method) if answer.method else None
@@ -67,18 +67,18 @@ def headline(answer: Answer, data: str = "") -> str:
     return f"{name(answer.method)} is {most}{every}: {level}{at}, {lead}."
 
 
-def _does(answer: Answer, level: str) -> str:
+def _does(answer: Advice, level: str) -> str:
     """What a method with this level does."""
     if answer.metric.name == "accuracy":
         return f"is right on {level} of unseen records"
     return f"has a {answer.metric.words} of {level} on unseen records"
 
 
-def _level(answer: Answer, value: Interval | float | None, *, ci: bool = False) -> str:
+def _level(answer: Advice, value: Interval | float | None, *, ci: bool = False) -> str:
     return answer.metric.level(value, ci=ci) + answer.metric.percent
 
 
-def _points(answer: Answer, gap: Interval | None, *, sign: bool = False) -> str:
+def _points(answer: Advice, gap: Interval | None, *, sign: bool = False) -> str:
     return f"{answer.metric.text(gap, sign=sign)} {answer.metric.unit}"
 
 
@@ -90,7 +90,7 @@ def _at(eps: float) -> str:
     return f" at eps {eps:g}" if math.isfinite(eps) else " without privacy"
 
 
-def constant_clause(answer: Answer) -> str:
+def constant_clause(answer: Advice) -> str:
     """What a constant answer gets, as a clause; empty if that is not known."""
     level = answer.constant
     if level is None:
@@ -103,7 +103,7 @@ def constant_clause(answer: Answer) -> str:
     return f"{always} {verb} {_level(answer, level)}"
 
 
-def lede(answer: Answer) -> str:
+def lede(answer: Advice) -> str:
     """What the answer depends on, in at most a few sentences."""
     sentences = []
     if clause := constant_clause(answer):
@@ -121,13 +121,13 @@ def lede(answer: Answer) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _largest_share(answer: Answer) -> str:
+def _largest_share(answer: Advice) -> str:
     shares = [row.mean("majority_class") for row in answer.board.every]
     largest = max((share for share in shares if share is not None), default=None)
     return f"One class has {100 * largest:.1f}% of the records, so " if largest is not None else "So "
 
 
-def _others(answer: Answer) -> str:
+def _others(answer: Advice) -> str:
     """Which other methods are as good, as far as can be told, and what would tell."""
     alike, splits = answer.open, _splits(answer.repeats)
     if not alike:
@@ -146,13 +146,13 @@ def _others(answer: Answer) -> str:
     return f"{text}; no other method is." if rest and not needed else f"{text}."
 
 
-def cost(answer: Answer) -> dict[float, str]:
+def cost(answer: Advice) -> dict[float, str]:
     """What the method loses to privacy at each eps, in the unit of the measure."""
     gaps = {eps: answer.lost(eps=eps) for eps in answer.board.budgets}
     return {eps: answer.metric.text(Interval(gap.mean, None, 1)) for eps, gap in gaps.items() if gap}
 
 
-def caution(answer: Answer) -> str:
+def caution(answer: Advice) -> str:
     """What could do harm: the page is not to be shown around."""
     choice = ", and the choice by them," if len(answer.board.methods) > 1 else ""
     tune = " `pate tune` makes the choice within the budget." if choice else ""
@@ -161,7 +161,7 @@ def caution(answer: Answer) -> str:
     )
 
 
-def verdict_rule(answer: Answer) -> list[str]:
+def verdict_rule(answer: Advice) -> list[str]:
     """The meaning of the verdicts that stand in the table."""
     rules = {
         answer.verdicts.get(

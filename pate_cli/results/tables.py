@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from rich.table import Table as Rich
     from rich.text import Text
 
-__all__ = ["ABSENT", "Column", "Table", "from_frame", "number", "printable"]
+__all__ = ["ABSENT", "Head", "Table", "from_frame", "number", "printable"]
 
 ABSENT = "–"
 
 
 @dataclass(frozen=True)
-class Column:
+class Head:
     """One column as people see it."""
 
     header: str
@@ -49,7 +49,7 @@ class Column:
 class Table:
     """Cells for people and records for CSV."""
 
-    columns: list[Column]
+    columns: list[Head]
     cells: list[list[str]]
     records: list[dict[str, Any]] = field(default_factory=list)  # nothing rounded; all with the same keys
     note: str = ""  # below the table
@@ -166,7 +166,7 @@ _TEX = str.maketrans(
 )
 
 
-def _tabular(columns: Sequence[Column], cells: Sequence[Sequence[str]], blocks: Sequence[int]) -> str:
+def _tabular(columns: Sequence[Head], cells: Sequence[Sequence[str]], blocks: Sequence[int]) -> str:
     import pandas as pd
 
     groups = [_tex(column.group) for column in columns]
@@ -193,7 +193,7 @@ def _tex(text: str) -> str:
 def from_frame(frame: pd.DataFrame, note: str = "") -> Table:
     """Make a table of a study's: numbers to four digits, texts as they are."""
     numeric = [frame[name].dtype.kind in "iuf" for name in frame.columns]
-    columns = [Column(str(name), numeric=kind) for name, kind in zip(frame.columns, numeric, strict=True)]
+    columns = [Head(str(name), numeric=kind) for name, kind in zip(frame.columns, numeric, strict=True)]
     values = [[_plain(value) for value in row] for row in frame.itertuples(index=False)]
     cells = [[_cell(value) for value in row] for row in values]
     names = [column.header for column in columns]
@@ -372,7 +372,7 @@ class _View:
         return grid
 
 
-def _parts(column: Column) -> list[str]:
+def _parts(column: Head) -> list[str]:
     """Parts of a heading that are not broken; the group in a line of its own, as on paper."""
     return re.findall(r"[ _./]?(?:[^ _./]|\.(?=\d))+", f"{column.header} {column.group}".strip())
 

@@ -13,7 +13,7 @@ from pate_cli.results.means import MeasuredRow, other_splits, paired_difference,
 from pate_cli.results.next_steps import NextStep, overrides
 from pate_cli.results.page import Report
 from pate_cli.results.paired import compare
-from pate_cli.results.tables import ABSENT, Column, Table, number
+from pate_cli.results.tables import ABSENT, Head, Table, number
 
 __all__ = ["compare_two"]
 
@@ -53,7 +53,7 @@ def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
     shown = every["settings"].records
     of_method = "mechanism." if a["method"] != b["method"] else "mechanism.name"
     known = [record for record in shown if not str(record["setting"]).startswith(of_method)]
-    columns = [Column("", numeric=False), *(Column(side) for side in ("A", "B", "A less B"))]
+    columns = [Head("", numeric=False), *(Head(side) for side in ("A", "B", "A less B"))]
     cells = [[str(r["setting"]), str(r["A"]), str(r["B"]), ""] for r in known[:_MOST]]
     cells += _measures(a, b, paired=not why)
     hidden = len(shown) + len(every["table"].records)

@@ -18,7 +18,7 @@ from pate_cli import features, mechanisms, teachers
 from pate_cli.checks import Or, Whole
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.learners import make_learner
-from pate_cli.testing.unlike import Cells, Columns, Way
+from pate_cli.testing.unlike import Columns, MixedRecords, Way
 from pate_cli.types import PrivateRecords, PublicPoints, Setting, Votes
 
 __all__ = ["EXTREME", "LABELS", "SEED", "Form", "K", "M", "N", "forms_of", "name_of", "votes_of"]
@@ -126,7 +126,7 @@ class Form:
         X = records.X.toarray() if self.sparse else records.X
         units = np.arange(len(X)) if records.units is None else records.units
         columns = Columns(self.n_classes, persons=self.persons, most=500)
-        other = way(Cells(X, np.zeros((len(X), 0), dtype=np.int64), records.y, units), columns)
+        other = way(MixedRecords(X, np.zeros((len(X), 0), dtype=np.int64), records.y, units), columns)
         if other is None:
             return None
         persons = other.persons if self.persons else None

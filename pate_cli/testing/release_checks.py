@@ -35,7 +35,7 @@ from pate_cli.release import Ledger, LedgerDirectory, Protected, open_ledgers, r
 from pate_cli.testing.doors import Recorder, Replay
 from pate_cli.testing.failure import require
 from pate_cli.testing.tables import BOUGHT, CLASSES, SCHEMA, TABLES, N, made, write
-from pate_cli.testing.unlike import EXTREMES, Cells, Columns, Way, failing_teachers
+from pate_cli.testing.unlike import EXTREMES, Columns, MixedRecords, Way, failing_teachers
 
 __all__ = ["KINDS", "Release", "WholeNoise", "shared_out", "unforeseen", "unlike", "unmoved"]
 
@@ -117,7 +117,7 @@ class Release:
         """What is public of the columns."""
         return Columns(self.n_classes, 2, missing=self.declared, persons=self.persons)
 
-    def of(self, records: Cells, door: Callable[[Any], Any]) -> Told:
+    def of(self, records: MixedRecords, door: Callable[[Any], Any]) -> Told:
         """Release a file of these records; `door(noise)` makes the door."""
         options = self._dataset()
         data = [f"dataset={self.format}"]
@@ -191,7 +191,7 @@ class Release:
         return [*sizes, f"split.public={M}", "eps=24"]
 
     @cached_property
-    def records(self) -> Cells:
+    def records(self) -> MixedRecords:
         """The private records, and of one file the public ones too."""
         records = made(0, self.persons, self.n_classes)
         if self.points == "marginals":
@@ -213,7 +213,7 @@ class Release:
         require(told.code == 0, f"no release: {told.err.strip()}")
         return told, doors[0]
 
-    def again(self, kind: str, records: Cells) -> Replay:
+    def again(self, kind: str, records: MixedRecords) -> Replay:
         """Release other records: what is told is the same. The door."""
         first, door = self.first
         doors: list[Replay] = []
@@ -253,7 +253,7 @@ class Release:
             "test": test,
         }
 
-    def neighbours(self) -> Iterator[tuple[str, Cells]]:
+    def neighbours(self) -> Iterator[tuple[str, MixedRecords]]:
         """Replace one record, or all of one person, in each role."""
         everything = range(1, 4)
         changes = {"all": everything} if self.brief else {"numbers": [1], "texts": [2], "label": [3]}
@@ -266,7 +266,7 @@ class Release:
         for person in self.roles["teacher"][1:_MOST_TRIED]:
             yield _ANOTHER, self._changed(person, everything)
 
-    def _changed(self, person: int, kinds: Any, at: int = 0) -> Cells:
+    def _changed(self, person: int, kinds: Any, at: int = 0) -> MixedRecords:
         """Change a record, to the extreme numbers from the given place on; a person gets forty."""
         row = self.records.at(self.records.persons == person).at(slice(1))
         by = row.at(np.zeros(40 if self.persons else 1, dtype=np.int64))
@@ -278,14 +278,14 @@ class Release:
         }
         return self.records.replaced(person, by._replace(**dict(columns[kind] for kind in kinds)))
 
-    def unlike(self, way: Way) -> Cells | None:
+    def unlike(self, way: Way) -> MixedRecords | None:
         """Private records of another kind; those that are public stay."""
         records = self.records
         public = np.isin(records.persons, self.roles["public"])
         other = way(records.at(~public), self.columns)
         if other is None:
             return None
-        joined = Cells(*(np.concatenate(two) for two in zip(other, records.at(public), strict=True)))
+        joined = MixedRecords(*(np.concatenate(two) for two in zip(other, records.at(public), strict=True)))
         return joined.at(np.argsort(joined.persons, kind="stable"))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.testing.unlike import Cells
+from pate_cli.testing.unlike import MixedRecords
 
 __all__ = ["BOUGHT", "CLASSES", "SCHEMA", "TABLES", "N", "made", "write"]
 
@@ -25,7 +25,7 @@ BOUGHT = "columns:\n  colour: {kind: category, levels: private}\n  x1: {kind: nu
 BOUGHT += SCHEMA.splitlines()[-1] + "\n"
 
 
-def made(seed: int, several: bool = False, n_classes: int = 3) -> Cells:
+def made(seed: int, several: bool = False, n_classes: int = 3) -> MixedRecords:
     """Records of N persons: easy but for a tenth of the labels; a third class is rare."""
     rng = np.random.default_rng(seed)
     persons = np.repeat(np.arange(N), rng.integers(1, 4, N) if several else 1)
@@ -33,10 +33,10 @@ def made(seed: int, several: bool = False, n_classes: int = 3) -> Cells:
     label = rng.integers(2, size=n)
     numbers = np.round(rng.normal(size=(n, 2)) + 2.5 * (2 * label - 1)[:, None], 3).astype(np.float64)
     y = np.where((n_classes > 2) & (persons % 60 == 7), 2, label ^ (rng.random(n) < 0.1))
-    return Cells(numbers, rng.integers(2, size=(n, 1)), y, persons)
+    return MixedRecords(numbers, rng.integers(2, size=(n, 1)), y, persons)
 
 
-def write(name: str, cells: Cells, *, labels: bool = True) -> None:
+def write(name: str, cells: MixedRecords, *, labels: bool = True) -> None:
     """Write records, texts by their numbers in files of numbers; LIBSVM's points without labels have 0."""
     X, y = np.column_stack([cells.numbers, cells.texts]).astype(float), cells.y * labels
     if name.endswith(".csv"):

@@ -14,7 +14,7 @@ import numpy as np
 
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["EXTREMES", "WAYS", "Cells", "Columns", "Way", "failing_teachers"]
+__all__ = ["EXTREMES", "WAYS", "Columns", "MixedRecords", "Way", "failing_teachers"]
 
 EXTREMES = (1e39, -1e308, 1e308, 5e-324, -0.0, -1e39)
 """Numbers that learners refuse, or that overflow or vanish: a record is any finite numbers."""
@@ -35,7 +35,7 @@ class Columns(NamedTuple):
     most: int = _MANY  # records of a person
 
 
-class Cells(NamedTuple):
+class MixedRecords(NamedTuple):
     """Private records, by columns of each kind."""
 
     numbers: FloatArray  # shape (n, j); NaN is missing
@@ -43,23 +43,23 @@ class Cells(NamedTuple):
     y: IntArray
     persons: IntArray  # from 0, ascending
 
-    def at(self, rows: Any) -> Cells:
+    def at(self, rows: Any) -> MixedRecords:
         """Some of the records."""
-        return Cells(*(column[rows] for column in self))
+        return MixedRecords(*(column[rows] for column in self))
 
-    def replaced(self, person: int, by: Cells) -> Cells:
+    def replaced(self, person: int, by: MixedRecords) -> MixedRecords:
         """The same with other records of one person."""
         first, last = np.searchsorted(self.persons, [person, person + 1])
         by = by._replace(persons=np.full(len(by.y), person))
         parts = zip(self, by, strict=True)
-        return Cells(*(np.concatenate([old[:first], new, old[last:]]) for old, new in parts))
+        return MixedRecords(*(np.concatenate([old[:first], new, old[last:]]) for old, new in parts))
 
 
-Way: TypeAlias = Callable[[Cells, Columns], Cells | None]
+Way: TypeAlias = Callable[[MixedRecords, Columns], MixedRecords | None]
 """The other records, of the same persons; None where there are no such columns."""
 
 
-def other_values(cells: Cells, columns: Columns) -> Cells | None:
+def other_values(cells: MixedRecords, columns: Columns) -> MixedRecords | None:
     """Other values of the same kinds, and other classes, in all private records."""
     if not columns.n_texts:  # a form, as in `door_checks.replayed`
         return None
@@ -68,12 +68,12 @@ def other_values(cells: Cells, columns: Columns) -> Cells | None:
     return cells._replace(numbers=numbers, texts=cells.texts[order], y=(cells.y + 1) % columns.n_classes)
 
 
-def constant_columns(cells: Cells, columns: Columns) -> Cells:
+def constant_columns(cells: MixedRecords, columns: Columns) -> MixedRecords:
     """Each column holds one value throughout: no bin but one has records."""
     return cells._replace(numbers=np.full_like(cells.numbers, columns.low), texts=0 * cells.texts)
 
 
-def missing_cells(cells: Cells, columns: Columns) -> Cells | None:
+def missing_cells(cells: MixedRecords, columns: Columns) -> MixedRecords | None:
     """Every other record lacks its cells, or where some do, none."""
     if not columns.missing:
         return None
@@ -84,26 +84,26 @@ def missing_cells(cells: Cells, columns: Columns) -> Cells | None:
     return cells._replace(numbers=numbers, texts=np.where(absent[:, None], -1, cells.texts))
 
 
-def one_class(cells: Cells, _: Columns) -> Cells:
+def one_class(cells: MixedRecords, _: Columns) -> MixedRecords:
     """No record has a class but the first."""
     return cells._replace(y=0 * cells.y)
 
 
-def rare_class(cells: Cells, columns: Columns) -> Cells:
+def rare_class(cells: MixedRecords, columns: Columns) -> MixedRecords:
     """Each class but the first has one record."""
     y = 0 * cells.y
     y[-columns.n_classes :] = np.arange(columns.n_classes)
     return cells._replace(y=y)
 
 
-def even_classes(cells: Cells, columns: Columns) -> Cells | None:
+def even_classes(cells: MixedRecords, columns: Columns) -> MixedRecords | None:
     """All classes have as many records."""
     if not columns.n_texts:  # a form, whose classes are even nearly
         return None
     return cells._replace(y=np.arange(len(cells.y)) % columns.n_classes)
 
 
-def failing_teachers(cells: Cells, columns: Columns) -> Cells | None:
+def failing_teachers(cells: MixedRecords, columns: Columns) -> MixedRecords | None:
     """A learner that fails on large numbers fails in every teacher."""
     if not columns.n_texts:  # a form, whose learners do not fail: see `call_checks.failing`
         return None
@@ -111,7 +111,7 @@ def failing_teachers(cells: Cells, columns: Columns) -> Cells | None:
     return cells._replace(numbers=np.full_like(cells.numbers, columns.high), texts=0 * cells.texts, y=y)
 
 
-def records_of_persons(cells: Cells, columns: Columns) -> Cells | None:
+def records_of_persons(cells: MixedRecords, columns: Columns) -> MixedRecords | None:
     """The first person has very many records, all others have one."""
     if not columns.persons:
         return None
@@ -120,35 +120,35 @@ def records_of_persons(cells: Cells, columns: Columns) -> Cells | None:
     return cells.at(rows)
 
 
-def one_record_each(cells: Cells, columns: Columns) -> Cells | None:
+def one_record_each(cells: MixedRecords, columns: Columns) -> MixedRecords | None:
     """No person has several records."""
     return cells.at(np.unique(cells.persons, return_index=True)[1]) if columns.persons else None
 
 
-def duplicates(cells: Cells, columns: Columns) -> Cells:
+def duplicates(cells: MixedRecords, columns: Columns) -> MixedRecords:
     """All records are copies of one of each class."""
     found, firsts = np.unique(cells.y, return_index=True)
     rows = firsts[np.arange(len(cells.y)) % len(found)]
     return cells.at(rows)._replace(persons=cells.persons)
 
 
-def ordered(cells: Cells, _: Columns) -> Cells:
+def ordered(cells: MixedRecords, _: Columns) -> MixedRecords:
     """The records are in order of class and value."""
     order = np.lexsort((cells.numbers[:, 0], cells.y))
     return cells.at(order)._replace(persons=cells.persons)
 
 
-def extremes(cells: Cells, _: Columns) -> Cells:
+def extremes(cells: MixedRecords, _: Columns) -> MixedRecords:
     """All numbers are very large or very small."""
     return cells._replace(numbers=np.resize(EXTREMES, cells.numbers.shape))
 
 
-def whole_numbers(cells: Cells, columns: Columns) -> Cells | None:
+def whole_numbers(cells: MixedRecords, columns: Columns) -> MixedRecords | None:
     """No number has a fraction, or is negative."""
     return cells._replace(numbers=np.abs(np.round(cells.numbers))) if columns.n_texts else None
 
 
-def unseen_texts(cells: Cells, columns: Columns) -> Cells | None:
+def unseen_texts(cells: MixedRecords, columns: Columns) -> MixedRecords | None:
     """No text is one of the values declared, or of the public points."""
     return cells._replace(texts=0 * cells.texts + columns.n_texts) if columns.n_texts else None
 

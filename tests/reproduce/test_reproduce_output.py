@@ -18,11 +18,11 @@ from pate_cli.results.findings import About, Findings
 from pate_cli.results.html import render
 from pate_cli.results.page import write
 from pate_cli.results.recipe_page import recipe_report
-from pate_cli.results.tables import Column, Table, from_frame, number
+from pate_cli.results.tables import Head, Table, from_frame, number
 
 HARD = "50% of a_b & c#d [x] *y* <z> {w} ~ ^ \\ $1 | ± ∞ – ≤ τ é 漢"
 GRID = Table(
-    [Column("what", numeric=False), Column("ours", "size"), Column("paper", "size"), Column("end")],
+    [Head("what", numeric=False), Head("ours", "size"), Head("paper", "size"), Head("end")],
     [[HARD, "1", "-2.5", "3"], ["[b]", "4", "∞", "6"]],
     [{"what": HARD, "x": 0.1 + 0.2, "y": None}, {"what": "b", "x": math.inf, "y": 1}],
     note="100% & more",
@@ -31,7 +31,7 @@ GRID = Table(
 
 def test_latex_of_blocks_with_a_caption():
     blocks = Table(
-        [Column("set", numeric=False), Column("x")], [["a", "1"], ["a", "2"], ["b & c", "3"]], block="set"
+        [Head("set", numeric=False), Head("x")], [["a", "1"], ["a", "2"], ["b & c", "3"]], block="set"
     )
     text = blocks.to_latex("Sets_1", "tab:sets")
     body = re.findall(r"^.*midrule$|^.*toprule$|^.*bottomrule$|^(?:a|b).*$", text, re.MULTILINE)
@@ -59,7 +59,7 @@ def test_a_table_keeps_its_shape_in_every_form(typeset):
     typeset(text)
     letters = "".join(map(chr, [*range(32, 127), *range(160, 600), *range(913, 1000), 8211, 9999]))
     cells = [[letters[start : start + 9]] for start in range(0, len(letters), 9)]
-    typeset(Table([Column("letters", numeric=False)], cells).to_latex())
+    typeset(Table([Head("letters", numeric=False)], cells).to_latex())
 
 
 def test_a_studys_table():

@@ -14,7 +14,7 @@ from written import repeats_of, table_of
 from pate_cli.errors import InputError
 from pate_cli.results import Interval, RunRecord
 from pate_cli.results.means import rows_of
-from pate_cli.results.tables import Column, Table
+from pate_cli.results.tables import Head, Table
 
 
 def record(dataset="mushroom", mechanism="svt", eps=1.0, **changed):
@@ -191,7 +191,7 @@ def test_keys_that_are_not_there_are_refused_with_those_that_are(given, said):
 
 def test_a_long_name_is_broken_into_two_lines():
     table = Table(
-        [Column("method", numeric=False), Column("accuracy")],
+        [Head("method", numeric=False), Head("accuracy")],
         [["output_perturbation", "0.1"], ["a" * 30, "0.2"]],
     )
     lines = console_text(table, 24).splitlines()
