@@ -24,11 +24,13 @@ from pate_cli.matrices import dense
 from pate_cli.mechanisms.teaching import make_teacher
 from pate_cli.types import FloatArray, PrivateRecords, PublicPoints, Setting
 
-__all__ = ["PublicDirections", "PublicSide", "Response", "map_of"]
+__all__ = ["PublicDirections", "PublicSide", "Response", "map_of", "squares_elsewhere"]
 
 _POWER = 2  # of variances that are half whitened, which makes them those of the kernel itself
 _ROWS = 4096  # records at a time
 _CUT = 1e-3  # of the largest singular value: directions below it are left out
+_FOLDS = 5  # of the points, to see directions at points that did not make them
+_ENOUGH = 100  # such points
 _FUNCTIONS = 16  # drawn from the prior, to measure how teachers respond
 _TEACHERS = 16  # on each
 _MOST_RECORDS = 2000  # of a teacher on them
@@ -157,6 +159,35 @@ def map_of(public: PublicPoints, rng: np.random.Generator, directions: int = MOS
     if features is None:
         return KernelFeatures.of(public.X, rng, directions=directions)
     return features if isinstance(features, KernelFeatures) else GridFeatures.of(features, public.X)
+
+
+def squares_elsewhere(public: PublicPoints, directions: int, rng: np.random.Generator) -> FloatArray:
+    """Mean square of each direction at points that did not make it, at least 1, as it is at those that did.
+
+    Cross-validation: directions are made of four fifths of the points, as many times as shows them at 100
+    others or at all. That of the last ones is large where there are hardly more points than directions: they
+    follow what is peculiar to these points. It does not decrease along the directions, of which there are at
+    most `directions`: ndarray of that shape.
+    """
+    from sklearn.isotonic import isotonic_regression
+
+    m, features, squares, seen = public.n_points, public.features, np.zeros(directions), 0
+    if m < 2 * _FOLDS or not directions:
+        return np.ones(directions)
+    again = features is None or isinstance(features, KernelFeatures)  # other maps are not made of few points
+    most = features.back.shape[1] if isinstance(features, KernelFeatures) else directions
+    for others in np.array_split(rng.permutation(m), _FOLDS):
+        if seen < _ENOUGH:
+            rest = public.X[np.sort(np.setdiff1d(np.arange(m), others))]
+            made = PublicPoints(rest, features=None if again else features)
+            space = PublicDirections.of(rest, map_of(made, rng, most))
+            of_each = (space.at(public.X[others]) ** 2).sum(axis=0)[: directions * (m - len(others)) // m]
+            squares += np.pad(of_each, (0, directions), "edge" if of_each.size else "constant")[:directions]
+            seen += len(others)
+    if not np.isfinite(squares).all():
+        return np.ones(directions)
+    rising: FloatArray = np.maximum(isotonic_regression(squares / seen), 1.0)
+    return rising
 
 
 class Response(NamedTuple):

@@ -17,7 +17,7 @@ from pate_cli.features.kernel import MOST_DIRECTIONS
 from pate_cli.features.stable_rows import integer_product, to_integers
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.mechanisms.options import MechanismOptions
-from pate_cli.mechanisms.scores.directions import PublicDirections, map_of
+from pate_cli.mechanisms.scores.directions import PublicDirections, map_of, squares_elsewhere
 from pate_cli.mechanisms.scores.residual_teachers import (
     Gains,
     RidgeTeachers,
@@ -84,6 +84,7 @@ class PublicPart:
     space: PublicDirections
     learners: Any  # RidgeTeachers or Classifiers
     gains: Gains
+    squares: FloatArray  # (r,): mean square of each direction at points that did not make it
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,9 @@ class Scores(Mechanism):
     scores, scaled to norm 1 over all directions and classes together. The noisy sum of these is released. Its
     mean is, by teachers of public points (`Gains`), a known response to the coefficients of the
     residuals' expectation and noise of a known size, of which a Gaussian process has the posterior mean;
-    C times that, which is the inverse curvature of the logistic loss at equal shares, is added to theta.
+    C times that, which is the inverse curvature of the logistic loss at equal shares, is added to theta:
+    less of it along directions whose squares are larger at other points (`squares_elsewhere`), and in
+    proportion to the residuals, whose size a vector does not tell but the model's shares do.
     The model is ``softmax(b + Q theta)``, and so are its probabilities.
 
     The teachers are ridge regressions in the features where the learner is the default one and sees them
@@ -234,7 +237,8 @@ class Scores(Mechanism):
         space = PublicDirections.of(public.X, map_of(public, rng, self.directions))
         points = public.seen(s.teacher_mapped).X
         learners = residual_teachers(space, points, s, strict=not self.integer_noise)
-        return PublicPart(space, learners, Gains.of(space, learners, s, rng))
+        gains = Gains.of(space, learners, s, rng)
+        return PublicPart(space, learners, gains, squares_elsewhere(public, len(gains.weights), rng))
 
     def fit(self, private: PrivateRecords, side: PublicPart, door: Door, rng: np.random.Generator) -> Any:
         """Release counts and sums, all that reads private records; an audit attacks this."""
@@ -245,6 +249,10 @@ class Scores(Mechanism):
         rows, onehot = to_integers(values), np.eye(C)[private.y]
         seen = private.seen(self.setting.teacher_mapped)
         noise = ((self.sigma / K) ** 2 + gains.energy / K) * (1 - 1 / C)
+        response, points = (
+            gains.response * side.squares,
+            side.space.values * math.sqrt(len(side.space.values)),
+        )
         kind = GaussianNoise(sensitivity=_SENSITIVITY, sigma=self.sigma, unit=self._unit)
         for _ in range(self.rounds):
             shares = probabilities(intercept + integer_product(rows, to_integers(theta.T)))
@@ -256,7 +264,8 @@ class Scores(Mechanism):
             total = teachers.sum_of_units(_weighted(vectors, gains.weights), K).reshape(theta.shape)
             noisy = door.release(total, kind) / K
             mean = noisy - noisy.mean(axis=1, keepdims=True)
-            theta = theta + C * posterior_mean(mean, gains.response, side.space.shares, noise)
+            size = _size_of_residuals(probabilities(intercept + points @ theta))
+            theta = theta + C * size * posterior_mean(mean, response, side.space.shares, noise)
         return _model(side.space, theta, intercept)
 
     def _intercept(self, private: PrivateRecords, door: Door, rng: np.random.Generator) -> FloatArray:
@@ -321,6 +330,12 @@ def _weighted(vectors: Iterator[FloatArray], weights: FloatArray) -> Iterator[Fl
     with np.errstate(all="ignore"):
         for block in vectors:
             yield (block * weights[:, None]).reshape(len(block), -1)
+
+
+def _size_of_residuals(shares: FloatArray) -> float:
+    """Root mean square of the residuals where shares (m, C) are right; 1 where all classes are as likely."""
+    left = 1 - float((shares**2).sum(axis=1).mean()) if len(shares) else 0.0
+    return math.sqrt(max(left, 0.0) / (1 - 1 / shares.shape[1]))
 
 
 def _model(space: PublicDirections, theta: FloatArray, intercept: FloatArray) -> FeatureClassifier:

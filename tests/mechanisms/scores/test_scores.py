@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from pate_cli import features, mechanisms, teachers
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.scores import scores
+from pate_cli.mechanisms.scores.directions import PublicDirections, map_of, squares_elsewhere
 from pate_cli.mechanisms.scores.residual_teachers import RidgeTeachers
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Gdp
@@ -192,7 +193,7 @@ def test_the_rounds_by_other_code():
         Z = sums[t] * signs[:, None] / K
         Z = (Z - Z.mean(axis=1, keepdims=True)) / g.weights[:, None]
         v = ((2 / p.mu_sum / K) ** 2 + g.energy / K) * (1 - 1 / C) / g.weights**2
-        G = g.response / g.weights[:, None]
+        G = g.response * side.squares / g.weights[:, None]
         best = (-np.inf, None)
         for a in np.exp(np.linspace(-16, 8, 73)):
             prior = a * np.diag(lam / lam.sum())
@@ -200,7 +201,11 @@ def test_the_rounds_by_other_code():
             evidence = -0.5 * (np.trace(Z.T @ np.linalg.inv(law) @ Z) + C * np.linalg.slogdet(law)[1])
             best = max(best, (evidence, a), key=lambda each: each[0])
         prior = best[1] * np.diag(lam / lam.sum())
-        theta = theta + C * prior @ G.T @ np.linalg.inv(G @ prior @ G.T + np.diag(v)) @ Z
+        drawn = np.exp(b + of_points @ theta)
+        drawn /= drawn.sum(axis=1, keepdims=True)
+        variance = (drawn * (1 - drawn)).sum(axis=1).mean() / (1 - 1 / C)
+        step = prior @ G.T @ np.linalg.inv(G @ prior @ G.T + np.diag(v)) @ Z
+        theta = theta + C * np.sqrt(variance) * step
     P = np.exp(b + Q @ theta)
     np.testing.assert_allclose(model.predict_proba(X), P / P.sum(axis=1, keepdims=True), atol=1e-3)
 
@@ -252,6 +257,49 @@ def test_points_that_are_all_alike_leave_the_intercept():
     )
     assert released.model.predict(X).tolist() == [1] * N
     assert released.model.predict_proba(X)[0, 1] == pytest.approx(0.75, abs=0.05)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_squares_of_directions_at_other_points_are_those_of_many_others(own):
+    """100 points that span 50 directions: the last ones are two or three times larger anywhere else."""
+    rng = np.random.default_rng(4)
+    points, others = rng.normal(size=(100, D)), rng.normal(size=(4000, D))
+    public = PublicPoints(points, features=None if own else features.fit("kernel", points, rng, 50))
+    space = PublicDirections.of(points, map_of(public, rng, 50))
+    true = (space.at(others) ** 2).mean(axis=0)
+    found = squares_elsewhere(public, len(true), rng)
+    assert [found[0] < 1.2, found[-1] > 1.8, true[-1] > 1.8] == [True] * 3
+    assert (np.diff(found) >= 0).all()
+    halves = [np.array_split(each, 2) for each in (found, np.maximum(true, 1))]
+    for one, other in zip(*halves, strict=True):
+        assert 0.5 < np.exp(np.log(one).mean() - np.log(other).mean()) < 2
+
+
+def test_few_points_say_nothing_of_others():
+    assert squares_elsewhere(PublicPoints(np.eye(3)), 2, np.random.default_rng(0)).tolist() == [1, 1]
+    assert squares_elsewhere(PublicPoints(np.zeros((40, 2))), 0, np.random.default_rng(0)).tolist() == []
+
+
+def test_squares_of_sparse_points_are_those_of_dense_ones():
+    X = (np.random.default_rng(0).random((90, 30)) < 0.2).astype(np.float64)
+    dense, sparse = (
+        squares_elsewhere(PublicPoints(each), 40, np.random.default_rng(1)) for each in (X, sp.csr_matrix(X))
+    )
+    np.testing.assert_allclose(dense, sparse, rtol=0.2)
+    assert dense[-1] > 1.1
+
+
+def test_more_budget_is_not_worse_where_directions_are_as_many_as_points():
+    rng = np.random.default_rng(0)
+    X, points, new = rng.normal(size=(3000, 30)), rng.normal(size=(60, 30)), rng.normal(size=(2000, 30))
+    y, true = ((Z[:, :4].sum(axis=1) > 0).astype(np.int64) for Z in (X, new))
+    found = {}
+    for eps in (4.0, math.inf):
+        p = plan(replace(setting(eps, n_teachers=250, n=3000), n_public=60, n_features=30))
+        private = Private(PrivateRecords(X, y))
+        model = p.release(private, PublicPoints(points), Door.seeded(0), np.random.default_rng(0)).model
+        found[eps] = np.mean(model.predict(new) == true)
+    assert found[math.inf] > found[4.0] - 0.01
 
 
 def test_sizes_follow_from_public_numbers():
