@@ -271,6 +271,10 @@ BUGS = [
      f"{scored}:Scores.fit", "shares, noise)", "shares, noise + np.abs(total).mean() / K)"),
     ("shares of classes from exact counts", replayed, Form("scores", rounds),
      f"{scored}:Scores._intercept", "apart = noisy - noisy.mean()", "apart = counts - counts.mean()"),
+    ("residuals' size of the records themselves", replayed, Form("scores", rounds, mapped=True),
+     f"{scored}:Scores.fit", "probabilities(intercept + points @ theta)", "shares"),
+    ("squares of directions at the records", replayed, Form("scores", rounds, mapped=True),
+     f"{scored}:Scores.fit", "gains.response * side.squares", "gains.response * (values**2).mean(axis=0)"),
     # score_boosting
     ("clip from private values", replayed, Form("score_boosting", rounds),
      f"{calibrated}:NewtonStep.take", "self.clip(public)", "self.clip(private)"),
