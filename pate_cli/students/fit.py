@@ -41,7 +41,8 @@ def fit_student(
     `seed` is the learner's `random_state`; `weights`, shape (q,), are those of answers that are all answered.
     Labels of one class give a constant, no labels the constant 0. ConfigError if the learner cannot learn.
     With `mapped` it learns from the features of the points, and maps the records that it predicts. Without
-    `probabilities` those of a kernel student are not made as steep as they should be: its classes are wanted.
+    `probabilities`, or noise, those of a kernel student are not made as steep as they should be: its classes
+    are wanted.
     """
     from pate_cli.features.classifiers import MappedClassifier
 
@@ -77,7 +78,7 @@ def _fitted(
         with _learning(estimator, f"the counts of {len(counts)} points"):
             student.fit_shares(P, shares, noise=noise)
             student.predict(P[:1])
-        steep = probabilities and answers.part_size and isinstance(P, np.ndarray)
+        steep = probabilities and noise > 0 and answers.part_size and isinstance(P, np.ndarray)
         if isinstance(student, KernelStudent) and steep:
             student.power = power_of(student, P, shares, noise, n_teachers)
         return student

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from pate_cli.matrices import dense
 from pate_cli.types import FloatArray
 
-__all__ = ["KernelStudent"]
+__all__ = ["KernelStudent", "directions_of"]
 
 _PRIOR = np.exp(np.linspace(-9.0, 5.0, 57))
 """Standard deviations of a weight that are tried."""
@@ -68,17 +68,24 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.fit_shares(X, shares, classes=classes, weights=sample_weight)
 
     def fit_shares(
-        self, X: Any, shares: FloatArray, *, noise: float = 0.0, classes: Any = None, weights: Any = None
+        self,
+        X: Any,
+        shares: FloatArray,
+        *,
+        noise: float = 0.0,
+        classes: Any = None,
+        weights: Any = None,
+        spanned: Any = None,
     ) -> KernelStudent:
-        """Fit on shares of the votes, shape (m, C), with noise of a known standard deviation on each."""
+        """Fit on shares of the votes, shape (m, C), with noise of a known standard deviation on each.
+
+        `spanned` is `directions_of` the same rows and weights, where there are many fits.
+        """
         self.classes_ = np.arange(shares.shape[1]) if classes is None else classes
         votes = 2 * np.asarray(shares, dtype=np.float64) - 1
         votes = votes[:, 1:] if votes.shape[1] == 2 else votes
-        root = np.ones(len(votes)) if weights is None else np.sqrt(np.asarray(weights, dtype=np.float64))
-        root /= np.sqrt(np.mean(root**2))
-        share = root**2 / len(root)
-        middle, self.intercept_ = _mean(X, share), share @ votes
-        U, S, back = _directions(X, middle, root)
+        root, middle, U, S, back = directions_of(X, weights) if spanned is None else spanned
+        self.intercept_ = root**2 / len(root) @ votes
         Z = U.T @ (root[:, None] * (votes - self.intercept_))
         left = np.sum((root[:, None] * (votes - self.intercept_)) ** 2) - np.sum(Z**2)
         spare = (len(votes) - 1 - len(S)) * votes.shape[1]
@@ -112,6 +119,14 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             mixed = mixed**self.power
             mixed /= mixed.sum(axis=1, keepdims=True)
         return mixed
+
+
+def directions_of(X: Any, weights: Any = None) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, Any]:
+    """Roots of the weights, whose mean is 1, mean of the rows, and what `_directions` makes of them."""
+    root = np.ones(X.shape[0]) if weights is None else np.sqrt(np.asarray(weights, dtype=np.float64))
+    root /= np.sqrt(np.mean(root**2))
+    middle = _mean(X, root**2 / len(root))
+    return root, middle, *_directions(X, middle, root)
 
 
 def _mean(X: Any, share: FloatArray) -> FloatArray:

@@ -51,11 +51,11 @@ def _simulated(
     P: FloatArray, usual: FloatArray, part_size: int, noise: float, steepness: float
 ) -> tuple[float, float]:
     """Energy of the simulated shares, and the logarithm of the best power, where functions are so steep."""
-    from pate_cli.students.kernel import KernelStudent
+    from pate_cli.students.kernel import KernelStudent, directions_of
 
     rng, (m, C) = np.random.default_rng(0), (len(P), len(usual))
     seen, centred = np.column_stack([P, np.ones(m)]), P - P.mean(axis=0)
-    losses, energy = np.zeros(len(_POWERS)), 0.0
+    losses, energy, spanned = np.zeros(len(_POWERS)), 0.0, directions_of(P)
     for _ in range(_FUNCTIONS):
         drawn = centred @ rng.normal(size=(P.shape[1], C))
         p = _softmax(usual + steepness * drawn / max(float(drawn.std()), 1e-12))
@@ -63,7 +63,7 @@ def _simulated(
         noisy = exact + noise * rng.normal(size=exact.shape)
         if C == 2:
             noisy[:, 0] = 1 - noisy[:, 1]
-        fitted = KernelStudent(part_size).fit_shares(P, noisy, noise=noise)
+        fitted = KernelStudent(part_size).fit_shares(P, noisy, noise=noise, spanned=spanned)
         logs = np.log(fitted.predict_proba(P))
         losses -= (p * _log_softmax(_POWERS[:, None, None] * logs)).sum(axis=(1, 2))
         energy += _energy(exact, _TEACHERS) / _FUNCTIONS
@@ -81,7 +81,7 @@ def _votes(seen: FloatArray, p: FloatArray, size: int, rng: np.random.Generator)
     else:  # a teacher has points several times: they are fitted once each
         places = (np.arange(_TEACHERS)[:, None] * m + rows) * C + labels
         y = np.bincount(places.ravel(), minlength=_TEACHERS * m * C).reshape(-1, m, C).astype(np.float32)
-        x = np.broadcast_to(seen, (_TEACHERS, *seen.shape))
+        x = seen[None]
     votes = _logistic(x, y, seen).argmax(axis=2)
     counts: FloatArray = (votes[:, :, None] == np.arange(C)).sum(axis=0).astype(np.float64)
     return counts
@@ -91,21 +91,22 @@ def _logistic(x: FloatArray, y: FloatArray, points: FloatArray) -> FloatArray:
     """Scores of points by logistic regressions with a ridge of 1, a class against the rest: (k, m, C).
 
     A step is a weighted ridge regression; from 0 all classes have the same weights. Records x have shape
-    (k, s, d), and y, of shape (k, s, C), says how often each is of which class.
+    (k, s, d), or (1, s, d) where all have the same, and y, of shape (k, s, C), says how often each is of
+    which class.
     """
     from scipy.special import expit
 
     two, turned = y.shape[2] == 2, x.transpose(0, 2, 1)
     n = np.maximum(y.sum(axis=2, keepdims=True), _NEVER)
     y = y[:, :, 1:] if two else y
-    fitted = np.zeros_like(y)
+    fitted, few = np.zeros_like(y), x.shape[1] < x.shape[2]
+    inner, ridge = (x @ turned if few else None), np.eye(min(x.shape[1:]), dtype=x.dtype)
     for _ in range(_NEWTON if two else 1):
         p = expit(fitted)
         curved = n * np.maximum(p[:, :, :1] * (1 - p[:, :, :1]), _LEAST)
         aim = fitted + (y - n * p) / curved
-        ridge = np.eye(min(x.shape[1:]), dtype=x.dtype)
-        if x.shape[1] < x.shape[2]:
-            weights = turned @ np.linalg.solve(x @ turned + ridge / curved, aim)
+        if few:
+            weights = turned @ np.linalg.solve(inner + ridge / curved, aim)
         else:
             weights = np.linalg.solve(turned @ (curved * x) + ridge, turned @ (curved * aim))
         fitted = x @ weights
