@@ -122,7 +122,7 @@ def _lines(
         short(line.name, 36 if wide else 14) + (f" {line.points[-1][1]:.1f}" if wide else "")
         for line in drawn
     ]
-    left, top = (44 if wide else 40), 30
+    left, top = (44 if wide else 40), 36
     least = (140 if wide else 106) if delta is not None else 40  # the words below the axis
     right = max(least, min(max(map(len, ends)) * LETTER + 26, 0.42 * width))
     bottom = 46 if delta is not None else 28
