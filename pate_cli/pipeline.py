@@ -11,99 +11,35 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pate_cli import datasets, learners, mechanisms, students, teachers
-from pate_cli.config import RunConfig
+from pate_cli import datasets, learners, students, teachers
 from pate_cli.errors import ConfigError
+from pate_cli.mechanisms.base import no_answers
 from pate_cli.mechanisms.teaching import train_groups
+from pate_cli.prepared import NoClasses, Prepared, prepare
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import Noise
 from pate_cli.runs.diagnostics import diagnostics
-from pate_cli.runs.evaluation import Evaluation, diagnosed, evaluated
-from pate_cli.runs.guarantee import WholeMechanism, whole
-from pate_cli.runs.lost_in_noise import lost_in_noise
-from pate_cli.runs.mapping import in_codes, sees_features, teaching_key, with_features
+from pate_cli.runs.evaluation import diagnosed, evaluated
+from pate_cli.runs.mapping import teaching_key, with_features
 from pate_cli.streams import Streams
 from pate_cli.types import (
     Answers,
-    Dataset,
     IntArray,
     PrivacyLoss,
     Private,
     PublicPoints,
     Released,
     RepeatResult,
-    Setting,
     Split,
     Votes,
 )
 
 __all__ = ["Outcome", "PartVotes", "Prepared", "Publication", "Streams", "Trained"]
 __all__ += ["join", "prepare", "release", "run_repeat", "split_of", "teaching_key", "train", "train_part"]
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A checked run: its data, public sizes, and calibrated mechanism."""
-
-    config: RunConfig
-    dataset: Dataset
-    sizes: datasets.SplitSizes
-    n_teachers: int
-    delta: float
-    whole: WholeMechanism
-    setting: Setting
-    public_rows: IntArray | None = field(default=None, repr=False)  # of a release: kept in its ledger
-
-    @property
-    def plan(self) -> mechanisms.Mechanism:
-        """The calibrated mechanism."""
-        return self.whole.plan
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Warnings before the start; of an experiment also those computed from its private records."""
-        data = self.dataset
-        warnings = data.public_remarks
-        if not self.config.release:
-            warnings = data.remarks + datasets.warnings_of(data, self.n_teachers, self.sizes.n_test)
-        if self.n_teachers and datasets.becomes_sparse(data):
-            warnings += learners.dense_remarks(self.config, self.counts, self.n_teachers)
-        t, s = self.config.teacher, self.config.student
-        if self.n_teachers:
-            warnings += learners.passed_on(t.estimator, t.params, "teacher.params")
-        return warnings + learners.passed_on(s.estimator, s.params, "student.params") + self.expectations
-
-    @property
-    def expectations(self) -> tuple[str, ...]:
-        """Warnings computed from public numbers alone."""
-        unanswered = lost_in_noise(self.config, self.setting, self.plan) or self.plan.unanswered()
-        return (f"{self.config.mechanism.label}: {unanswered}",) if unanswered else ()
-
-    @property
-    def counts(self) -> dict[str, int | None]:
-        """Numbers of records, features and classes; with persons, a release does not count their records."""
-        data, sizes = self.dataset, self.sizes
-        return {
-            "n_records": None if self.config.release and data.unit is not None else data.n_records,
-            "n_private": sizes.n_private,
-            "n_public": sizes.n_public,
-            "n_test": sizes.n_test,
-            "n_features": data.n_features,
-            "n_classes": data.n_classes,
-            "budget": sizes.budget,
-        }
-
-    @property
-    def protects(self) -> str:
-        """Difference between neighbouring data sets, in words."""
-        if self.dataset.unit is not None:
-            return f"one {self.dataset.unit}, all of its records; replaced by any others"
-        return self.config.split.protects
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -136,12 +72,14 @@ class Outcome:
     encoder: Any
     warned: tuple[str, ...] = ()
     failures: teachers.Failures = teachers.NONE_FAILED
+    classes: tuple[str, ...] = ()  # of the student's codes
 
 
 @dataclass(frozen=True, eq=False)
 class Publication:
-    """Result of a release. PUBLIC."""
+    """Result of a release. PUBLIC, but for the data of its run."""
 
+    run: Prepared  # with the classes that were bought, if they are
     public: PublicPoints
     answers: Answers
     student: Any  # fitted classifier, or None
@@ -153,83 +91,6 @@ class Publication:
     report: dict[str, Any] | None = None  # of its evaluation, see `Evaluation.report`
 
 
-def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepared:
-    """Check a run against its data and calibrate the mechanism, before any training.
-
-    A release is calibrated for exact noise, unless `exact` is False because noise comes from a seed. Raises
-    `InputError`, in one line, for sizes or learners that cannot work and for an infeasible mechanism.
-    """
-    C = dataset.n_classes
-    t, s = (in_codes(getattr(config, key), key, dataset.classes) for key in ("teacher", "student"))
-    config = replace(config, teacher=t, student=s)
-    points: Any = dataset.public if hasattr(dataset.public, "made") else None
-    if points is not None:
-        points = points.of_size(config.generate.points, dataset.n_units)
-        dataset = replace(dataset, public=points)
-    if config.split.public == "auto" and points is None:
-        config = replace(config, split=replace(config.split, public=_best_points(config, dataset)))
-    sizes = datasets.sizes_of(dataset, **config.split.shares, release=config.release)
-    delta = config.delta or 1 / sizes.n_private
-    evaluation = Evaluation.of(config, sizes.n_private, C, delta)
-    sizes = replace(sizes, n_private=sizes.n_private - (evaluation.n if evaluation else 0))
-    sparse, options = datasets.becomes_sparse(dataset), config.mechanism.options
-    count = options.auto_count(sizes.n_private, C, config.eps, delta) if t.auto_count else t.count
-    n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=count)
-    learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse)
-    students.check_student(s.estimator, s.params, n_classes=C, sparse=sparse)
-    mapped = options.features(config.features.name)
-    setting = Setting(
-        eps=config.eps,
-        delta=delta,
-        n_private=sizes.n_private,
-        n_public=sizes.n_public,
-        budget=sizes.budget,
-        n_features=dataset.n_features,
-        n_classes=C,
-        n_teachers=n_teachers,
-        sparse=sparse,
-        teacher=(t.estimator, t.params),
-        student=(s.estimator, s.params),
-        unanswered=s.unanswered,
-        classes=dataset.classes,
-        features=mapped,
-        teacher_mapped=sees_features(t, mapped, C),
-        student_mapped=sees_features(s, mapped, C),
-    )
-    calibrated = partial(mechanisms.find(config.mechanism.name).calibrate, options)
-    exact = exact and config.release
-    all_of_it = whole(calibrated, setting, points, config.generate.share, exact, evaluation)
-    plan, promised = all_of_it.plan, all_of_it.guarantee
-    if config.release and plan.n_teachers:  # with private records looked at, it is too late to refuse
-        shape = (sizes.n_private // n_teachers, dataset.n_features)
-        learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)
-    shards = getattr(dataset.X, "shards", ())
-    if shards and (not plan.asks_votes or config.release):
-        raise ConfigError("mechanism", plan.name, "of teachers' votes with dataset=shards, and release=false")
-    if len(shards) > plan.n_teachers:
-        accepted = f"at least {len(shards)} with so many files (a file of records has a teacher of its own)"
-        raise ConfigError("teacher.count", plan.n_teachers, accepted)
-    if promised.data_dependent or promised.eps > config.eps or promised.delta > delta:
-        raise RuntimeError(f"{plan.name} promises {promised}; asked: eps={config.eps:g}, delta={delta:g}")
-    seen = replace(setting, student_mapped=setting.student_mapped and plan.sees_features)
-    return Prepared(config, dataset, sizes, plan.n_teachers, delta, all_of_it, seen)
-
-
-def _best_points(config: RunConfig, dataset: Dataset) -> int:
-    """Public points where the mechanism's bound is least, at most those there are, or half of those left."""
-    least = config.split.shares | {"public": 1, "budget": 1}
-    parts = datasets.sizes_of(dataset, **least, release=config.release)
-    best = config.mechanism.options.best_points(parts.n_private, dataset.n_features, config.eps)
-    if best is None:
-        every = {name: mechanisms.find(name).Options for name in mechanisms.names()}
-        own = mechanisms.MechanismOptions.best_points
-        having = " or ".join(name for name, options in every.items() if options.best_points is not own)
-        raise ConfigError("split.public", "auto", f"a number, or null; auto with mechanism={having}")
-    left = parts.n_private if config.split.mode == "label_private" else parts.n_test
-    most = (left + 1) // 2 if dataset.public is None else dataset.public.n_records
-    return max(1, int(min(best, most)))
-
-
 def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Outcome:
     """Do one repeat, 0-based; `trained` may come from a run with an equal `teaching_key` and repeat."""
     started = time.perf_counter()
@@ -239,6 +100,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         split, votes = trained.split, trained.votes
     else:
         split, trained, votes = split_of(run, streams), None, None
+    run = run.after(split)
     door = Door.seeded(streams.noise)
     with teachers.failures() as seen:
         released = _release(run, split, votes, door, streams)
@@ -269,7 +131,8 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         | ({"one_class": 1.0} if students.says_one_class(student, split.public.X) else {}),
         seconds=time.perf_counter() - started,
     )
-    return Outcome(result, answers, student, split.encoder, failures=failures)
+    classes = run.dataset.classes
+    return Outcome(result, answers, student, split.encoder, failures=failures, classes=classes)
 
 
 @teachers.released()
@@ -292,11 +155,14 @@ def release(
         warnings.simplefilter("ignore")  # made from private records
         try:
             split, votes = split_of(run, streams, door), None
+            run = run.after(split)
             if run.plan.asks_votes:
                 groups = _teachers(run, streams, split, range(run.n_teachers))
                 points = split.public.seen(run.setting.teacher_mapped).X
                 counts = [group.votes_and_failures(points)[0].counts for group in groups]
                 votes = Votes(np.sum(counts, axis=0), run.n_teachers)
+        except NoClasses as end:  # it is paid for, and public
+            return _without_classes(end, door)
         except Exception:  # its message may quote a record
             why = "training failed; the cause is withheld because it may reveal private data"
             raise RuntimeError(why) from None
@@ -312,7 +178,16 @@ def release(
     run.whole.check(door, split.made and split.made.accounts)
     cost = replace(run.whole.after(door.accounts["mechanism"]), data_dependent=True)
     answers, made, chosen = released.answers, split.made, released.chosen
-    return Publication(split.public, answers, student, split.encoder, cost, problem, chosen, made, report)
+    points, encoder = split.public, split.encoder
+    return Publication(run, points, answers, student, encoder, cost, problem, chosen, made, report)
+
+
+def _without_classes(end: NoClasses, door: Door) -> Publication:
+    """What is published where too few classes were bought: the points."""
+    run, split = end.run, end.split
+    run.whole.check(door, split.made.accounts)
+    cost = replace(run.whole.guarantee, data_dependent=True)
+    return Publication(run, split.public, no_answers(), None, split.encoder, cost, str(end), made=split.made)
 
 
 def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, streams: Streams) -> Released:
@@ -328,20 +203,22 @@ def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, strea
 def train(run: Prepared, repeat: int) -> Trained:
     """Split, train the teachers and count their votes."""
     split = split_of(run, Streams.of(run.config.seed, repeat))
-    return join(run, split, [train_part(run, repeat, range(run.n_teachers), split)])
+    return join(run.after(split), split, [train_part(run, repeat, range(run.n_teachers), split)])
 
 
 def train_part(run: Prepared, repeat: int, only: range, split: Split | None = None) -> PartVotes:
     """Train some of the teachers of a repeat, each as it would be among all; see `join`."""
     streams = Streams.of(run.config.seed, repeat)
     split = split_of(run, streams) if split is None else split
+    run = run.after(split)
     y, counts, right, failures = split.test.y, [], 0, teachers.NONE_FAILED
     points, test = (part.seen(run.setting.teacher_mapped).X for part in (split.public, split.test))
     for group in _teachers(run, streams, split, only):
         votes, failed = group.votes_and_failures(points)
         counts.append(votes.counts)
         for rows, X in test.blocks() if hasattr(test, "blocks") else [(slice(None), test)]:
-            right += int(np.take_along_axis(group.votes_and_failures(X)[0].counts, y[rows, None], 1).sum())
+            each, truth = group.votes_and_failures(X)[0].counts, y[rows, None]
+            right += int(np.take_along_axis(each, truth, 1)[truth >= 0].sum())
         failures += failed
     return PartVotes(np.sum(counts, axis=0), right, failures)
 
@@ -380,6 +257,7 @@ def split_of(run: Prepared, streams: Streams, door: Door | None = None) -> Split
         options["n_held"] = run.whole.evaluation.n
     make = datasets.split if run.config.release else datasets.cached_split
     split = make(run.dataset, rng=streams.split, **options)
+    run = run.after(split)
     most, cached = run.config.features.directions, not run.config.release
     return with_features(split, run.setting, run.plan, most, streams.features, cached=cached)
 

@@ -60,7 +60,7 @@ class Dataset:
     name: str  # as in `dataset=NAME`
     X: Features = field(repr=False)  # n rows; `encoder` converts a DataFrame to numbers
     y: IntArray = field(repr=False)  # class codes 0 .. C-1, shape (n,)
-    classes: tuple[str, ...]  # the label behind each code, as written in the source
+    classes: tuple[str, ...]  # the label behind each code, as written in the source; empty to be bought
     checksum: str  # SHA-256 (hex) of the source files' bytes, or of the generator's parameters
     source: str  # origin of the records, in words
     encoder: Any = field(default=None, repr=False)  # unfitted; `fit` on public rows returns the fitted one
@@ -69,6 +69,7 @@ class Dataset:
     units: IntArray | None = field(default=None, repr=False)  # person of each record, numbered from 0
     unit: str | None = None  # name of the column with the persons
     classes_from_private: bool = True  # `classes` are neither declared nor in the public file
+    labels: tuple[str, ...] = field(default=(), repr=False)  # PRIVATE: of each code, where classes are bought
     width_from_private: bool = False  # the number of columns is the largest index in private records
     first_index: int | None = None  # index of the first column in its LIBSVM files, 0 or 1
     remarks: tuple[str, ...] = field(default=(), repr=False)

@@ -1,25 +1,29 @@
-"""A run that buys levels and bounds, and a check of all that it costs and of what decides what leaves."""
+"""A run that buys levels, bounds and classes, and a check of all it costs and of what decides what leaves."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from typing import Any
-from unittest import mock
 
-import generated_points
 import numpy as np
-from generated_points import DELTA, Beside, eps_of
+from generated_points import DELTA, Beside, eps_of, table
 
 from pate_cli import pipeline
 from pate_cli.datasets.column import Column
+from pate_cli.datasets.encoding import TableEncoder
+from pate_cli.datasets.schema import Schema
 from pate_cli.features import bought as room
 from pate_cli.features.bought import Bought, ThresholdedCounts
+from pate_cli.features.generated import Generated
 from pate_cli.privacy.door import RecordingDoor
 from pate_cli.privacy.events import Account
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.testing import CheckFailed, require
+from pate_cli.types import Dataset
 
+LABELS = ("Well", "ill", "unsure", "well", "of one record", "", "of two")
+SEED = np.random.SeedSequence(7)
 BOUGHT = {
     "age": Column(bought=True, missing=True),
     "pay": Column(bought=True, missing=True),
@@ -29,23 +33,29 @@ BOUGHT = {
 
 @dataclass(frozen=True)
 class Buying(Beside):
-    """A mechanism beside marginals of columns whose levels and bounds are bought."""
+    """A mechanism beside marginals of columns whose levels and bounds are bought, and classes."""
 
-    def prepared(self, kind: str = "marginals", *more: str, n: int = 900) -> pipeline.Prepared:
-        """See `Beside`."""
-        with mock.patch.object(generated_points, "COLUMNS", BOUGHT):
-            return super().prepared(kind, *more, n=n)
+    def data(self, kind: str, n: int) -> Dataset:
+        """Records of three classes, one in two spellings, two of them as frequent; and a few others."""
+        n, frame = 900, table(900)[0]
+        codes = np.arange(n) % 5 // 2
+        codes[::3] += 3 * (codes[::3] == 0)
+        codes[:4] = [4, 5, 6, 6]
+        schema = Schema(BOUGHT, "declared", "label", classes_bought=True)
+        public, encoder = Generated.of(kind, BOUGHT, frame, "label"), TableEncoder(schema)
+        return Dataset("made", frame, codes, (), "0" * 64, "here", encoder, public, labels=LABELS)
 
 
 def whole(form: Buying) -> None:
     """Levels, bounds, marginals and mechanism cost together what is charged; one record decides nothing."""
     try:
         run = form.prepared()
-        charged, _, door = form.released(run)
+        charged, out, door = form.released(run)
     except RuntimeError as error:
         raise CheckFailed(f"stopped by the run's own check: {error}") from None
     require((charged[0].eps, charged[0].delta) == (4.0, DELTA), "another budget charged than asked")
     first, *rest = [passing for passing, _ in door.released]
+    _classes(run, out, door.released[0])
     kind: Any = first.kind
     require(isinstance(kind, ThresholdedCounts), "something else comes first")
     _written_out(kind, first.event, form.exact)
@@ -60,9 +70,36 @@ def whole(form: Buying) -> None:
     _records(run.whole.bought)
 
 
+def _classes(run: Any, out: Any, purchase: Any) -> None:
+    """Classes are those of the noisy counts that left; no record is dropped, and all else is as they say."""
+    passing, left = purchase
+    exact = {cell: count for name, cell, count in passing.value if name == "label"}
+    require(run.sizes.n_private - sum(exact.values()) in (0, 1), "a label lost")  # one is missing
+    require("" not in exact, "a label that is none")
+    noisy = {cell: float(count) for name, cell, count in left if name == "label"}
+    sums: dict[str, float] = {}
+    for cell, count in noisy.items():
+        sums[cell.lower()] = sums.get(cell.lower(), 0.0) + count
+    spelled = {low: max((c for c in noisy if c.lower() == low), key=noisy.__getitem__) for low in sums}
+    found = out.made.classes
+    require(found.names == tuple(sorted(spelled.values())), "other classes than were bought")
+    require(found.names[found.largest] == spelled[max(sums, key=sums.__getitem__)], "another largest class")
+    require(out.run.dataset.classes == found.names, "a run of other classes")
+    require(out.run.setting.n_classes == len(found.names), "calibrated for another number of classes")
+    require(out.run.whole.bought == run.whole.bought, "bought at another price than was planned")
+    require(out.run.whole.marginals == run.whole.marginals, "points at another price than was planned")
+    at = {low: found.names.index(name) for low, name in spelled.items()}
+    for others in (found.largest, -1):
+        expected = [at.get(label.lower(), others) for label in LABELS]
+        require(found.codes(LABELS, others).tolist() == expected, "a label of another class")
+    split = pipeline.split_of(run, pipeline.Streams.of(3, 0), RecordingDoor(SeededNoise(SEED)))
+    require(split.private.n_units == run.sizes.n_private, "a record dropped")
+    require(split.private.y.min() >= 0, "a record of no class")
+
+
 def _written_out(kind: ThresholdedCounts, event: Any, exact: bool) -> None:
     """Sensitivity, threshold and event by a calculation of its own."""
-    J, texts, sigma = 3, 1, kind.sigma
+    J, texts, sigma = 4, 2, kind.sigma
     require(abs(kind.sensitivity - math.sqrt(2 * J)) < 1e-12, "another sensitivity")
     x = np.arange(-40 * sigma, 40 * sigma).round()
     law = np.exp(-(x**2) / (2 * sigma**2)) / np.exp(-(x**2) / (2 * sigma**2)).sum()
@@ -89,9 +126,11 @@ def _records(bought: Bought | None) -> None:
             for side, data in enumerate((X, other)):
                 for seed in range(20):
                     recorder = RecordingDoor(SeededNoise(np.random.SeedSequence(seed)))
-                    released = bought.release(room.cells_of(bought, data), recorder)
+                    labels = ["well"] * (len(data) - 1) + ["alone" if side else "well"]
+                    released = bought.release(room.cells_of(bought, data, labels), recorder)
                     found = bought.columns(BOUGHT, released)
                     seen[side] += "only" in (found["ward"].levels or ())
+                    seen[side] += "alone" in bought.labels(released)
                     ends = [found[name].high or 1.0 for name in ("age", "pay")]
                     require(all(math.log10(end) == round(math.log10(end)) for end in ends), "an edge of data")
                 passed.append(recorder.released[0][0])
@@ -103,4 +142,4 @@ def _records(bought: Bought | None) -> None:
         require(counts[0] - counts[1] == float(np.isnan(odd[0])), "a record beyond the grid is lost")
     require(not seen.any(), "a text of one record")
     ends = pd.DataFrame({"age": [100.0, 1e300, -np.inf, 0.0, 1e-9], "pay": 1.0, "ward": "n"})
-    require(room.cells_of(bought, ends)["age"] == [8, 18, 37, 38, 0], "a number in another cell")
+    require(room.cells_of(bought, ends, ["a"] * 5)["age"] == [8, 18, 37, 38, 0], "a number in another cell")

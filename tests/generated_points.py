@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,20 +46,19 @@ class Beside:
 
     def prepared(self, kind: str = "marginals", *more: str, n: int = N) -> pipeline.Prepared:
         """Check the run; its records are easy to tell apart."""
-        schema = Schema(COLUMNS, "declared")
-        frame, y = table(n)
-        units = np.arange(n) % (n // 2) if self.persons else None
-        encoder = TableEncoder(schema)
-        public = Generated.of(kind, COLUMNS, frame)
-        data = Dataset("made", frame, y, ("a", "b"), "0" * 64, "here", encoder, public)
-        if units is not None:
-            data = Dataset(
-                **{**vars(data), "units": units, "unit": "person"},
-            )
+        data = self.data(kind, n)
+        if self.persons:
+            data = replace(data, units=np.arange(n) % (n // 2), unit="person")
         argv = [f"mechanism={self.name}", "eps=4", f"delta={DELTA}", "teacher.count=30", "release=true"]
         argv += ["split.public=null", "features=auto", "student=logistic", "generate.points=40"]
         argv += [*self.options, *more]
         return pipeline.prepare(parse(compose(argv)), data, exact=self.exact)
+
+    def data(self, kind: str, n: int) -> Dataset:
+        """Records of declared columns."""
+        frame, y = table(n)
+        encoder, public = TableEncoder(Schema(COLUMNS, "declared")), Generated.of(kind, COLUMNS, frame)
+        return Dataset("made", frame, y, ("a", "b"), "0" * 64, "here", encoder, public)
 
     def released(self, run: pipeline.Prepared) -> tuple[Any, Any, Any]:
         """Do the release: what was charged, what left, and the door."""

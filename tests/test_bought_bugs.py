@@ -31,6 +31,20 @@ BUGS = [
      ".clip(max=len(_GRID) - 1)", ".clip(max=99)"),
     ("edges of the grid from the data", best, f"{room}:Bought.columns", "high=ends[1]",
      "high=ends[1] * (1 + 1e-3 * len(released))"),
+    ("classes that are not paid for", best, f"{room}:Bought.of",
+     "names, texts = (part if target is None else (*part, target) for part in (names, texts))",
+     "texts = texts if target is None else (*texts, target)"),
+    ("classes of all labels there are", best, "datasets:split", "BoughtClasses.of(bought.labels(counts))",
+     "BoughtClasses.of(dict.fromkeys(filter(None, dataset.labels), 1.0))"),
+    ("the largest class by exact counts", best, "datasets:split", "BoughtClasses.of(bought.labels(counts))",
+     "BoughtClasses.of({label: float((each.y == dataset.labels.index(label)).sum())"
+     " for label in bought.labels(counts)})"),
+    ("records of other labels dropped", best, "datasets:split", "records = _lazy(dataset, ours,",
+     "records = _lazy(dataset, ours[classes.codes(dataset.labels, -1)[dataset.y[ours]] >= 0],"),
+    ("calibrated for as many classes as there are", best, "pipeline:Prepared.after",
+     "dataset.n_classes, exact=", "len(dataset.labels), exact="),
+    ("another price for so many classes", Buying("gaussian", exact=True), "runs.guarantee:_with_bought",
+     "n_classes=MOST_LEVELS)", "n_classes=10**9 * setting.n_classes)"),
 ]  # fmt: skip
 passed = set()
 

@@ -38,6 +38,7 @@ from sklearn.utils.validation import (
 from pate_cli import pipeline
 from pate_cli.config import DatasetConfig, RunConfig, compose, parse
 from pate_cli.datasets import frames
+from pate_cli.datasets.schema import read_schema
 from pate_cli.datasets.three_files import GENERATED
 from pate_cli.errors import InputError
 from pate_cli.matrices import within_bounds
@@ -111,7 +112,8 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         YAML file that declares the columns of a DataFrame, as ``dataset.schema`` does. It is public: not made
         of X.
     classes : sequence, optional
-        All labels; default: those in y, which then are public.
+        All labels; default: those in y, which then are public, or bought where the schema has
+        ``classes: private``.
     random_state : int, RandomState or None
         None: exact noise and fresh entropy of the system, as in a release; needs the extra `release`. Else
         seeded floating-point noise, for experiments.
@@ -199,7 +201,9 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed = None if exact else int(check_random_state(self.random_state).randint(2**31))
         streams = pipeline.Streams.fresh() if seed is None else pipeline.Streams.of(seed, 0)
         with _value_errors():
-            self.classes_, codes = self._codes(y)
+            declared = None if self.schema is None else read_schema(self.schema)
+            bought = generated and self.classes is None and declared is not None and declared.classes_bought
+            self.classes_, codes = self._codes(y, bought=bought)
             units = None if groups is None else frames.persons(groups)
         if units is not None and units.shape != (len(y),):
             raise ValueError(f"groups: {units.shape[0]} values; accepted: {len(y)}, one for each record")
@@ -214,12 +218,14 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if self._is_table:
                 encoder = frames.encoder_of(X_public, self.schema)
                 X = frames.records(X, encoder, "X")
-                public = frames.public_part(X_public, X, encoder)
+                public = frames.public_part(X_public, X, encoder, bought=bought)
+            names = tuple(map(str, self.classes_.tolist()))
             dataset = Dataset(
                 name="python",
                 X=X,
                 y=codes,
-                classes=tuple(map(str, self.classes_.tolist())),
+                classes=() if bought else names,
+                labels=names if bought else (),
                 checksum="",
                 source="Python",
                 encoder=encoder,
@@ -235,6 +241,8 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if published.student is None:
             raise ValueError(f"nothing was learnt, and the budget is spent: {published.problem}")
         loss = ready.whole.guarantee
+        if bought:  # in the type of y
+            self.classes_ = self.classes_[[names.index(name) for name in published.run.dataset.classes]]
         self.student_ = published.student
         self._encoder = published.encoder
         self.privacy_ = Privacy(loss.eps, loss.delta, loss.how, ready.protects, exact)
@@ -261,9 +269,11 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.poor_score = True  # noise may be larger than the signal
         return tags
 
-    def _codes(self, y: Any) -> tuple[Any, IntArray]:
+    def _codes(self, y: Any, *, bought: bool) -> tuple[Any, IntArray]:
         if self.classes is None:
             names, codes = np.unique(y, return_inverse=True)
+            if bought:  # no label is refused
+                return names, codes.astype(np.int64)
             frames.refuse_alike(names, codes)
         else:
             names = np.unique(np.asarray(self.classes))

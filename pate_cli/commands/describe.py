@@ -177,8 +177,8 @@ def _decided(column: Column) -> str:
 
 
 def _buys(found: Described) -> bool:
-    """Whether levels or bounds of some columns are to be paid for."""
-    return any(column.bought for column in found.schema.columns.values())
+    """Whether levels or bounds of some columns, or the classes, are to be paid for."""
+    return found.schema.classes_bought or any(column.bought for column in found.schema.columns.values())
 
 
 def _open(found: Described) -> str:
@@ -190,7 +190,7 @@ def _open(found: Described) -> str:
     parts = [
         f"{what} of {', '.join(names)}" for what, names in (("bounds", bounds), ("levels", levels)) if names
     ]
-    if found.schema.target and found.schema.classes is None:
+    if found.schema.target and found.schema.classes is None and not found.schema.classes_bought:
         parts.append("the classes")
     return one_line("; ".join(parts))
 

@@ -196,7 +196,7 @@ def _sizes(run: Row) -> list[tuple[Any, ...]]:
         ("test split", sizes.n_test, counted),
         *_evaluated(run, counted),
         ("features", p.dataset.n_features, "columns"),
-        ("classes", p.dataset.n_classes, "classes"),
+        _classes(run),
         *_teachers(run, counted),
         *_queries(run),
         ("eps, of one repeat", config.eps, "the smaller, the stronger"),
@@ -205,6 +205,14 @@ def _sizes(run: Row) -> list[tuple[Any, ...]]:
         ("repeats", config.repeats, "random splits; each costs eps"),
     ]
     return rows + [("noise", 0, "votes: no privacy at eps=inf")] * math.isinf(config.eps)
+
+
+def _classes(run: Row) -> tuple[str, Any, str]:
+    """Number of classes, or that they are bought: then the other numbers are those for two."""
+    p = run.prepared
+    if p.dataset.labels:
+        return ("classes, at least", p.setting.n_classes, "bought; all numbers here are for so many")
+    return ("classes", p.dataset.n_classes, "classes")
 
 
 def _public_points(run: Row) -> list[tuple[str, Any, str]]:
@@ -219,7 +227,7 @@ def _public_points(run: Row) -> list[tuple[str, Any, str]]:
     rows += [("noise of marginals", own.sigma, f"records, on {own.n_bins} counts")] if own else []
     if (bought := p.whole.bought) and math.isfinite(bought.mu):
         share = f"columns, for {SHARE:g} of mu squared; eps of the rest {bought.eps_left:.3g}"
-        rows.append(("levels and bounds bought", len(bought.names), share))
+        rows.append((f"{bought.what} bought", len(bought.names), share))
         if bought.texts:
             of_all = f"records, {bought.least / bought.n:.2g} of all: of fewer, a text is an unseen one"
             rows.append(("a text is found from", bought.least, of_all))

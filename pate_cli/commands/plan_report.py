@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from pate_cli.engine.rows import Row
+from pate_cli.features.bought import SHARE
 from pate_cli.results.marks import listed
 from pate_cli.results.next_steps import NextStep
 from pate_cli.results.page import Report
@@ -43,7 +44,12 @@ def one(row: Row, trained_on: int) -> Report:
         answer = f"It can run: {learns}, {under}."
     parts = f"{sizes.n_private:,} private, {sizes.n_public:,} public, {sizes.n_test:,} to test"
     lines = [(counted, ABSENT if person else f"{p.dataset.n_records:,}", parts)]
-    lines.append(("columns", f"{p.dataset.n_features:,}", f"{p.dataset.n_classes} classes"))
+    classes = f"{p.dataset.n_classes} classes" if not p.dataset.labels else "classes: to be bought"
+    lines.append(("columns", f"{p.dataset.n_features:,}", classes))
+    if (bought := p.whole.bought) and math.isfinite(bought.mu):
+        texts = f"; a text is found from {bought.least:,} {counted}" if bought.texts else ""
+        cost = f"{bought.what}, for {SHARE:g} of mu squared, eps of the rest {bought.eps_left:.3g}{texts}"
+        lines.append(("bought", f"{len(bought.names):,}", cost))
     if n:
         lines.append(("teachers", f"{n:,}", f"of {each} {counted} each"))
     if ell is not None:
@@ -52,7 +58,7 @@ def one(row: Row, trained_on: int) -> Report:
     if finite and (outlook := p.plan.outlook()):
         lines.append(("noise", f"{outlook.noise:.3g}", "votes, on each class’s count"))
     if own := p.whole.evaluation:
-        told = 196 * math.sqrt(0.25 / own.n + p.dataset.n_classes * (own.sigma / own.n) ** 2)
+        told = 196 * math.sqrt(0.25 / own.n + p.setting.n_classes * (own.sigma / own.n) ** 2)
         lines.append(
             ("evaluation", f"{own.n:,}", f"{counted}; accuracy will be known to about ± {told:.1g} points")
         )

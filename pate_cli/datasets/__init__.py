@@ -162,12 +162,13 @@ def warnings_of(dataset: Dataset, n_teachers: int, n_test: int) -> tuple[str, ..
     if n_test < _FEW_TESTS:
         file = "dataset.test" if dataset.test else "split.private, split.public"
         warnings.append(f"{n_test} test records ({file}): the accuracy may be far from that on new records")
-    if dataset.n_classes > MANY:
+    if dataset.n_classes > MANY:  # of those that are bought nothing is known
         warnings.append(
             f"{dataset.n_classes} classes: votes are spread over them, and few points get a clear majority;"
             " classes that are put together ask for less"
         )
-    counts = np.bincount(dataset.y, minlength=dataset.n_classes)
+    names = dataset.labels or dataset.classes
+    counts = np.bincount(dataset.y, minlength=len(names))
     rare = int(counts.argmin())
     few = ""
     if n_teachers and 2 * counts[rare] < n_teachers:
@@ -176,7 +177,7 @@ def warnings_of(dataset: Dataset, n_teachers: int, n_test: int) -> tuple[str, ..
     elif counts[rare] < _FEW:
         few = ": too few to be told from noise, so its points will get other labels"
     if few:
-        name, n = dataset.classes[rare], dataset.n_records
+        name, n = names[rare], dataset.n_records
         warnings.append(f"class {name!r} has {counts[rare]:,} of {n:,} records{few}")
     return tuple(warnings)
 

@@ -23,7 +23,8 @@ def fingerprint(dataset: Dataset) -> str:
 
 def _digest(dataset: Dataset) -> str:
     encoder = dataset.encoder and sorted((key, repr(v)) for key, v in dataset.encoder.get_params().items())
-    digest = hashlib.sha256(repr((dataset.X.shape, dataset.classes, encoder)).encode())
+    names = dataset.labels or dataset.classes
+    digest = hashlib.sha256(repr((dataset.X.shape, names, encoder)).encode())
     arrays: list[Any] = [dataset.y, *_arrays(dataset.X), dataset.units]
     parts: tuple[tuple[str, Any], ...] = (("public", dataset.public), ("test", dataset.test))
     for name, file in parts:
@@ -31,7 +32,7 @@ def _digest(dataset: Dataset) -> str:
             digest.update(f"{name} {file.X.shape} {file.y is None}".encode())
             arrays += [*_arrays(file.X), file.y]
             if hasattr(file, "made"):  # points that each split makes
-                digest.update(repr((file.columns, file.marginals, file.n_points)).encode())
+                digest.update(repr((file.columns, file.marginals, file.n_points, file.target)).encode())
     for array in arrays:
         if array is not None:
             digest.update(f"{array.dtype.str} {array.shape} ".encode())

@@ -92,7 +92,7 @@ def describe(
             bounds = f"{columns[name].about} ({columns[name].source})"
             remarks.append(f"{name!r}: {n:,} cells beyond {bounds}, to be clipped")
     refused += [pair for name, decision in decisions.items() for pair in _lines(table, name, decision)]
-    classes = _classes(found.get(target or ""), edits.get(target or "", {}), public, rows, target, table)
+    classes = _classes(found.get(target or ""), edits.get(target or "", {}), public, rows, target)
     target_missing = None
     if target is not None and missing.get(target):
         target_missing = "dropped" if edits.get(target, {}).get("missing") == "dropped" else None
@@ -112,6 +112,7 @@ def describe(
         form,
         rows="public" if public else "private",
         target_missing=target_missing,
+        classes_bought=target in found and found[target].bought,
     )
     return Described(schema, found, missing, asked, sorted(set(refused)), remarks)
 
@@ -277,14 +278,10 @@ def _classes(
     public: bool,
     rows: RecordTable | None,
     target: str | None,
-    table: RecordTable,
 ) -> list[str] | None:
     """Classes that a schema may hold."""
-    if found is None or found.kind != "category":
+    if found is None or found.kind != "category" or found.bought:
         return None
-    if found.bought:
-        accepted = "the classes, as [no,yes]: they are not bought"
-        raise ConfigError("--set", f"{target}.levels=private", accepted)
     if public or "levels" in edits:
         return found.levels
     if rows is not None and target in rows.columns:

@@ -114,9 +114,13 @@ class TableEncoder:
 
     schema: Schema
 
-    def with_columns(self, columns: Mapping[str, Column]) -> TableEncoder:
-        """The encoder of a schema some of whose columns are others."""
-        return replace(self, schema=replace(self.schema, columns={**self.schema.columns, **columns}))
+    def with_bought(self, columns: Mapping[str, Column], classes: Sequence[str]) -> TableEncoder:
+        """The encoder of a schema some of whose columns, or the classes, were bought."""
+        every = {**self.schema.columns, **columns}
+        schema = replace(self.schema, columns=every)
+        if classes:
+            schema = replace(schema, classes=list(classes), classes_bought=False)
+        return replace(self, schema=schema)
 
     def get_params(self) -> dict[str, Any]:
         """Parameters that the encoding depends on."""

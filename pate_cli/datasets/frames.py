@@ -48,10 +48,16 @@ def records(frame: pd.DataFrame, encoder: TableEncoder, name: str) -> pd.DataFra
     return encoder.schema.read(_table(frame, name))[0]
 
 
-def public_part(public: Any, X: pd.DataFrame, encoder: TableEncoder) -> Part:
-    """Public points under an encoder's schema; or those that a run makes of it, for records X."""
+def public_part(public: Any, X: pd.DataFrame, encoder: TableEncoder, *, bought: bool = False) -> Part:
+    """Public points under an encoder's schema; or those that a run makes of it, for records X.
+
+    `bought` says whether the classes are, too.
+    """
     if isinstance(public, str):
-        return Generated.of(public, encoder.schema.columns, X)
+        target = (encoder.schema.target or "y") if bought else None
+        if target in X:
+            raise DataError(f"the schema: its target {target!r} is a column of X; accepted: another name")
+        return Generated.of(public, encoder.schema.columns, X, target)
     return Part(records(public, encoder, "X_public"), None)
 
 

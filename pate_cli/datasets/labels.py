@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -16,7 +17,7 @@ from pate_cli.datasets.names import normal, shown
 from pate_cli.errors import DataError
 from pate_cli.types import IntArray
 
-__all__ = ["MANY", "NUMBER", "Labels", "classes_of", "identity", "in_order", "most_classes"]
+__all__ = ["MANY", "NUMBER", "BoughtClasses", "Labels", "classes_of", "identity", "in_order", "most_classes"]
 __all__ += ["number_in", "texts_of"]
 
 NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
@@ -107,6 +108,37 @@ class Labels:
                 f" dataset.classes=[...] says which there are{as_written}"
             )
         return codes
+
+
+@dataclass(frozen=True)
+class BoughtClasses:
+    """Classes made of labels that were bought, and their noisy counts. PUBLIC.
+
+    Labels that differ in capitals alone, or are equal as numbers, are one class, spelled as the one of the
+    largest count. That with the largest count stands for each label that was not bought, to learn from.
+    """
+
+    names: tuple[str, ...]
+    largest: int  # its code; 0 if none was bought
+
+    @classmethod
+    def of(cls, counts: Mapping[str, float]) -> BoughtClasses:
+        """Put spellings together."""
+        spelled: dict[Hashable, str] = {}
+        sums: Counter[str] = Counter()
+        for text in sorted(counts, key=lambda text: (-counts[text], text)):
+            sums[spelled.setdefault(_class_of(text), text)] += counts[text]  # type: ignore[assignment]
+        names = in_order(sums)
+        return cls(names, int(np.argmax([sums[name] for name in names])) if names else 0)
+
+    def codes(self, labels: Sequence[str], others: int) -> IntArray:
+        """Code of the class of each label: a function of it and of these classes; `others` of no class."""
+        at = {_class_of(name): code for code, name in enumerate(self.names)}
+        return np.array([at.get(_class_of(label), others) for label in labels], dtype=np.int64)
+
+
+def _class_of(label: str) -> Hashable:
+    return identity(label.casefold())
 
 
 def in_order(names: Collection[str]) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ def load(name: str, options: Options) -> Dataset:
     private = with_columns(private, n_features, from_0)
     test = None if test is None else with_columns(test, int(private.X.shape[1]), from_0)
     extra = {"width_from_private": n_features is None, "first_index": int(not from_0)}
-    return dataset_of(name, options.classes, private, public, test, **extra)
+    return dataset_of(name, options.classes, private, public, test, False, **extra)
 
 
 def parse(

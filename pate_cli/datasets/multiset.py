@@ -59,7 +59,7 @@ def record_digests(dataset: Dataset, salts: Sequence[str]) -> list[str]:
 def _cells(dataset: Dataset) -> Iterator[tuple[int, Any, Any, _Codes]]:
     """Number of records, and row, column and code of each cell that is not 0, of a few records at a time."""
     X: Any = dataset.X
-    classes = np.array([_code_of(name) for name in dataset.classes], dtype=np.uint64)
+    classes = np.array([_code_of(name) for name in dataset.labels or dataset.classes], dtype=np.uint64)
     coders = [_coder(cells) for _, cells in X.items()] if hasattr(X, "iloc") else []
     for start in range(0, dataset.n_records, _ROWS):
         rows = slice(start, min(start + _ROWS, dataset.n_records))

@@ -111,11 +111,18 @@ class RecordTable:
         return "" if value != value else str(value)
 
     def labels(
-        self, name: str, words: Collection[str], key: str, *, missing: bool = False, one: bool = False
+        self,
+        name: str,
+        words: Collection[str],
+        key: str,
+        *,
+        missing: bool = False,
+        one: bool = False,
+        distinct: bool = True,
     ) -> Labels:
         """Texts of the column that the option `key` names; a record may have none, -1, where `missing`.
 
-        Two that read alike are refused, or `one`.
+        Two that read alike are refused, or `one`; two that are equal as numbers too, where `distinct`.
         """
         texts, codes = distinct_texts(self.frame[name])
         plain = [normal(text) if one else text for text in texts]
@@ -128,7 +135,7 @@ class RecordTable:
             row = int(np.argmin(labels.codes))
             accepted = "accepted: a text or a number in each record"
             raise DataError(f"{self.place(row)}: {key} {name!r} has {self.cell(name, row)!r}; {accepted}")
-        return labels.distinct(f"{key} {name!r}", self.place, self.decimal)
+        return labels.distinct(f"{key} {name!r}", self.place, self.decimal) if distinct else labels
 
 
 def columns_of(frame: pd.DataFrame) -> dict[str, Any]:

@@ -44,6 +44,7 @@ _KEYS = (
     "columns",
 )
 _OLD = {"numeric": "number"}
+_PRIVATE = "private"
 _ALWAYS = {"number": ("low", "high"), "date": ("low", "high"), "category": ("levels",), "ignored": ("why",)}
 _PLAIN = re.compile(r"[A-Za-z_][\w-]*")
 
@@ -62,6 +63,7 @@ class Schema:
     data: str | None = None  # path of the private file, from that of the schema
     rows: str = "private"  # or "public": whose records decided
     target_missing: str | None = None  # "dropped": records without a label are left out
+    classes_bought: bool = False  # `classes: private`: they are paid for by the run
 
     def of_kind(self, *kinds: str) -> list[str]:
         """Names of the columns of some kinds, in order."""
@@ -84,6 +86,7 @@ class Schema:
         """Content of its YAML file."""
         head = {key: getattr(self, key) for key in _KEYS if key not in ("version", "format", "columns")}
         head = {"version": 2, **head, "format": dict(self.form)}
+        head |= {"classes": _PRIVATE} if self.classes_bought else {}
         kept = {key: value for key, value in head.items() if value or key in ("target", "classes")}
         return kept | {"columns": {name: entry_of(column) for name, column in self.columns.items()}}
 
@@ -231,17 +234,20 @@ def schema_of(content: Mapping[str, Any], source: str) -> Schema:
     def text(key: str) -> str | None:
         return None if content.get(key) is None else str(content[key])
 
+    bought = content.get("classes") == _PRIVATE
+    classes = None if bought else content.get("classes")
     return Schema(
         columns,
         source,
         text("target"),
-        take("classes", content.get("classes"), Or("null", Listed(Cell("a label"), 2))),
+        take("classes", classes, Or("null", Listed(Cell("a label; or private, to be bought"), 2))),
         text("unit"),
         take("missing", content.get("missing") or [], Listed(Cell(empty=True), 0)),
         form,
         text("data"),
         take("rows", content.get("rows", "private"), OneOf(("private", "public"))),
         take("target_missing", content.get("target_missing"), Or("null", OneOf(("dropped",)))),
+        bought,
     )
 
 
@@ -285,7 +291,7 @@ def changed(column: Column, given: Mapping[str, Any], key: str) -> Column:
     values = {one.name: getattr(column, one.name) for one in fields(Column)}
     for name, value in given.items():
         name = {"values": "levels", "from": "source"}.get(name, name)
-        if name == "levels" and value in ("private", ["private"]):  # the latter of --set
+        if name == "levels" and value in (_PRIVATE, [_PRIVATE]):  # the latter of --set
             name, value = "bought", True
         if name == "kind":
             value = _OLD.get(value, value)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli.checks import Real, take
 from pate_cli.datasets.content import fingerprint
+from pate_cli.datasets.labels import BoughtClasses
 from pate_cli.errors import ConfigError
 from pate_cli.matrices import without_tiny
 from pate_cli.types import Holdout, PrivateRecords, PublicPoints, Split
@@ -196,7 +197,7 @@ def split(
     the public points are a share of the private file, one record each of the public persons is a point, drawn
     at random. `public_rows`, numbers of records, are the public split of a file where each record is by
     itself; drawn too if left out. Generated points come through the `door`, of `marginals`; before
-    them what is `bought`, the levels and bounds of columns.
+    them what is `bought`, levels and bounds of columns, and classes: see `BoughtClasses`.
     The first `n_held` private records (persons) are held out, for an evaluation.
     """
     import numpy as np
@@ -234,7 +235,7 @@ def split(
         for_test = np.arange(dataset.test.n_records)
     elif not parts.n_test:
         for_test = for_test[:0]
-    table, released = public.X, None
+    table, released, classes = public.X, None, None
     if door is not None:
         cells: Any = None
         accounts: dict[str, Any] = {}
@@ -243,13 +244,19 @@ def split(
             each = PrivateRecords(ours[:, None], dataset.y[ours], units).one_each(rng)
             X = _rows(dataset.X, each.X[:, 0])
             if bought is not None:
-                counts = bought.release(cells_of(bought, X), door.chapter("schema"))
+                labels = [dataset.labels[code] for code in each.y] if bought.target else ()
+                counts = bought.release(cells_of(bought, X, labels), door.chapter("schema"))
                 accounts["schema"], found = door.spent, bought.columns(public.columns, counts)
                 public = public.with_columns(found)
-                dataset = replace(dataset, encoder=dataset.encoder.with_columns(found))
+                classes = BoughtClasses.of(bought.labels(counts)) if bought.target else None
+                names = classes.names if classes else ()
+                dataset = replace(dataset, encoder=dataset.encoder.with_bought(found, names))
             cells = PrivateRecords(public.codes(X), each.y)
         table = public.made(cells, marginals, door.chapter("points"), rng)
-        released = Made(table, accounts | {"points": door.spent}, found)
+        released = Made(table, accounts | {"points": door.spent}, found, classes)
+    taught, judged = (codes := np.arange(dataset.n_classes)), codes
+    if classes is not None:  # a label that is none of them counts as wrong; to learn, as the largest
+        taught, judged = (classes.codes(dataset.labels, others) for others in (classes.largest, -1))
     encoder = dataset.encoder and copy.deepcopy(dataset.encoder).fit(_rows(table, at))
 
     def features(X: Any, index: Any) -> Any:
@@ -260,24 +267,26 @@ def split(
     if hasattr(dataset.X, "shards"):  # they stay where they lie; each teacher's part is drawn within a shard
         ours = np.sort(ours)
         kept: Any = dataset.X.take(ours)
-        records = DeferredRecords.of(lambda: kept, dataset.y[ours], None, kept.blocks)
+        records = DeferredRecords.of(lambda: kept, taught[dataset.y[ours]], None, kept.blocks)
     else:
-        records = _lazy(dataset, ours, units, features)
+        records = _lazy(dataset, ours, taught, units, features)
     return Split(
         private=records,
         public=PublicPoints(X_public, at),
         public_labels=Holdout(X_public, np.full(len(at), -1) if public.y is None else public.y[at]),
-        test=Holdout(features(test.X, for_test) if len(for_test) else X_public[:0], test.y[for_test]),
+        test=Holdout(features(test.X, for_test) if len(for_test) else X_public[:0], judged[test.y[for_test]]),
         budget=parts.budget,
         encoder=encoder,
-        held=_lazy(dataset, held, held_units, features) if n_held else None,
+        held=_lazy(dataset, held, judged, held_units, features) if n_held else None,
         made=released,
     )
 
 
-def _lazy(dataset: Dataset, rows: Any, units: Any, features: Callable[[Any, Any], Any]) -> DeferredRecords:
-    """Records of a dataset whose features are computed when first used."""
-    return DeferredRecords.of(lambda: without_tiny(features(dataset.X, rows)), dataset.y[rows], units)
+def _lazy(
+    dataset: Dataset, rows: Any, codes: IntArray, units: Any, features: Callable[[Any, Any], Any]
+) -> DeferredRecords:
+    """Records of a dataset, of other codes, whose features are computed when first used."""
+    return DeferredRecords.of(lambda: without_tiny(features(dataset.X, rows)), codes[dataset.y[rows]], units)
 
 
 _last: tuple[Hashable, Split] | None = None

@@ -111,10 +111,13 @@ def make_dataset(
         return LoadedFile(table.path, X, labels, table.checksum, table.place, target)
 
     classes = options.classes or schema.classes
+    buys_classes = schema.classes_bought and not options.classes
     # a schema has decided that texts which read alike are one; without one they are refused
     read_labels = partial(
         _labels, target=target, words=schema.missing, levels=classes, one=declared is not None
     )
+    if buys_classes:
+        read_labels = partial(_any_labels, target=target, words=schema.missing)
     private_y = read_labels(private)
     public_y = None if public is None or target not in public.columns else read_labels(public, missing=True)
     if public_y is not None and (public_y.codes < 0).any():
@@ -129,13 +132,16 @@ def make_dataset(
         encoder=TableEncoder(replace(schema, target=target)),
         units=units,
         unit=unit,
+        bought=buys_classes,
     )
-    bought = [name for name, column in schema.columns.items() if column.bought and column.kind != "ignored"]
+    bought = [target] * buys_classes
+    bought += [name for name, column in schema.columns.items() if column.bought and column.kind != "ignored"]
     if bought and options.public != "marginals":
         accepted = f"marginals, as {bought[0]!r} has levels: private; those of public points are free"
         raise ConfigError("dataset.public", options.public, accepted)
     if options.generated:
-        points = Generated.of(str(options.public), schema.columns, dataset.X)
+        target_bought = target if buys_classes else None
+        points = Generated.of(str(options.public), schema.columns, dataset.X, target_bought)
         dataset = replace(dataset, public=points)
     remarks = [f"{where.name}: {schema.brief()}"]
     if options.public == "ranges":
@@ -178,7 +184,7 @@ def _check_target(target: str, table: RecordTable) -> None:
 
 def _labelled(table: RecordTable, target: str, words: Collection[str]) -> RecordTable:
     """The records that have a label."""
-    kept = table.labels(target, words, "dataset.target", missing=True).codes >= 0
+    kept = table.labels(target, words, "dataset.target", missing=True, distinct=False).codes >= 0
     return replace(table, frame=table.frame[kept], marks=None if table.marks is None else table.marks[kept])
 
 
@@ -322,3 +328,11 @@ def _labels(
     names = list(dict.fromkeys(best[name.casefold()] for name in labels.names))
     at = np.array([names.index(best[name.casefold()]) for name in labels.names] + [-1], dtype=np.int64)
     return Labels(names, at[labels.codes])
+
+
+def _any_labels(table: RecordTable, target: str, words: Collection[str], *, missing: bool = False) -> Labels:
+    """Labels where the classes are bought: none is refused, and a missing one is empty."""
+    labels = table.labels(target, words, "dataset.target", missing=True, one=True, distinct=False)
+    absent = labels.codes < 0
+    names = [*labels.names, *[""] * bool(absent.any())]
+    return Labels(names, np.where(absent, len(labels.names), labels.codes))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli.checks import Listed, Or, Text, option
-from pate_cli.datasets.labels import classes_of, identity, most_classes
+from pate_cli.datasets.labels import Labels, classes_of, identity, most_classes
 from pate_cli.errors import ConfigError
 from pate_cli.types import Dataset, Part
 
@@ -94,16 +94,21 @@ def dataset_of(
     private: LoadedFile,
     public: LoadedFile | None,
     test: LoadedFile | None,
+    bought: bool = False,
     **more: Any,
 ) -> Dataset:
     """Code the labels of the files by one list of classes; `more` are further fields of the `Dataset`.
 
     The list is the one declared; else that of the public file, where it has labels; else it is read from the
-    private file. One label on all public points is a placeholder: they are taken as unlabelled.
+    private file. One label on all public points is a placeholder: they are taken as unlabelled. Of classes
+    that are to be `bought` nothing is known: the codes are those of all labels there are.
     """
     n = private.X.shape[0]
     named = public if public and public.labels and len(public.labels.names) > 1 else None
-    if declared is None:
+    if bought:
+        labels = Labels.joined([file.labels for file in (private, test) if file is not None])
+        classes = tuple(sorted(labels.names))
+    elif declared is None:
         source = named or private
         column = f", column {source.column!r} (dataset.target)" if source.column else ""
         classes = classes_of(source.labels, f"{source.path}{column}", n)
@@ -118,12 +123,13 @@ def dataset_of(
         name=name,
         X=private.X,
         y=private.labels.among(classes, private.place),
-        classes=classes,
+        classes=() if bought else classes,
+        labels=classes if bought else (),
         checksum=private.checksum,
         source=str(private.path),
         public=None if public is None else _part(public, classes if named else None),
         test=None if test is None else _part(test, classes),
-        classes_from_private=declared is None and named is None,
+        classes_from_private=declared is None and named is None and not bought,
         **more,
     )
 

@@ -70,6 +70,7 @@ def _measured(name: str, run: Prepared, repeat: int) -> Outcome:
     started = time.perf_counter()
     streams = Streams.of(run.config.seed, repeat)
     split = split_of(run, streams)
+    run = run.after(split)
     model, family = _model(name, run, split, streams.student)
     accuracy, others = measure(model, split.test.X, split.test.y, run.dataset.classes)
     nothing = np.empty(0, dtype=np.int64)
@@ -85,7 +86,7 @@ def _measured(name: str, run: Prepared, repeat: int) -> Outcome:
         seconds=time.perf_counter() - started,
         diagnostics=({f"{FAMILY}{family}": 1.0} if family else {}) | others,
     )
-    return Outcome(result, Answers(nothing, nothing), model, split.encoder)
+    return Outcome(result, Answers(nothing, nothing), model, split.encoder, classes=run.dataset.classes)
 
 
 _choices: dict[tuple[Hashable, str], int | None] = {}
@@ -96,9 +97,9 @@ def _chosen(run: Prepared) -> int | None:
     key = (teaching_key(run.config), fingerprint(run.dataset))
     if key not in _choices:
         streams = Streams.of(run.config.seed, 0)
-        private = split_of(run, streams).private
-        seed = int(streams.student.integers(2**31))
-        _choices[key] = best_model(private.X, private.y, run.dataset.n_classes, seed)
+        split = split_of(run, streams)
+        seed, n_classes = int(streams.student.integers(2**31)), run.after(split).dataset.n_classes
+        _choices[key] = best_model(split.private.X, split.private.y, n_classes, seed)
     return _choices[key]
 
 

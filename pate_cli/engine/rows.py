@@ -154,7 +154,7 @@ class Row:
         dataset, guarantee = self.prepared.dataset, self.prepared.whole.guarantee
         return dump_student(
             outcome.student,
-            classes=dataset.classes,
+            classes=outcome.classes,
             n_features=getattr(outcome.student, "n_features_in_", dataset.n_features),
             encoder=outcome.encoder,
             meta={"dataset": dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
@@ -202,7 +202,7 @@ def _one_order(overrides: Sequence[str]) -> str:
 
 
 def _largest_class(dataset: Any) -> str:
-    return str(dataset.classes[np.bincount(dataset.y).argmax()])
+    return str((dataset.labels or dataset.classes)[np.bincount(dataset.y).argmax()])
 
 
 def forget() -> None:

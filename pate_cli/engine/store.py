@@ -76,7 +76,7 @@ def vote_key(run: Prepared) -> CacheKey:
     teacher, split = run.config.teacher, run.config.split
     parts = [run.sizes.n_private, run.sizes.n_public, split.mode, run.config.seed]
     parts += [teacher.estimator, teacher.params, run.n_teachers]
-    parts += [each for each in (run.whole.marginals, run.whole.evaluation) if each]
+    parts += [each for each in (run.whole.marginals, run.whole.bought, run.whole.evaluation) if each]
     if run.setting.teacher_mapped:
         parts += [run.setting.features, run.config.features.directions]
     return CacheKey(json.dumps(parts, sort_keys=True, default=repr), fingerprint(run.dataset))

@@ -1,4 +1,4 @@
-"""Levels and bounds of columns, paid for: one noisy histogram over all of them, and a threshold for texts."""
+"""Levels, bounds and classes, paid for: one noisy histogram of all columns, and a threshold for texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pate_cli.types import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MOST_LEVELS", "SHARE", "Bought", "ThresholdedCounts", "ThresholdedGdp", "cells_of"]
+__all__ = ["MOST_LEVELS", "SHARE", "SOURCE", "Bought", "ThresholdedCounts", "ThresholdedGdp", "cells_of"]
 
 Column: TypeAlias = Any
 """What a schema declares of a column (`pate_cli.datasets.column.Column`, of a room above)."""
@@ -40,7 +40,7 @@ _OF_DELTA = 100
 _GRID = 10.0 ** np.arange(-6, 13)
 _UNDER = np.concatenate([[0.0], _GRID[:-1]])
 _N_CELLS = 2 * len(_GRID) + 1  # both signs, and 0
-_SOURCE = "bought of private records, within eps and delta"
+SOURCE = "bought of private records, within eps and delta"
 _UNLIKELY = 0.01  # probability that any empty cell of a run is taken for a full one
 _GROWN = 2.5  # deviations from which a cell beside a full one is full
 
@@ -107,7 +107,7 @@ class ThresholdedCounts(Kind):
 
 @dataclass(frozen=True)
 class Bought:
-    """Levels and bounds of J columns, J_c of them of texts, from one noisy histogram.
+    """Levels and bounds of J columns, J_c of them of texts, from one noisy histogram; the target may be one.
 
     *Cells.* Of numbers: ``g_(k-1) < |x| <= g_k`` on powers of ten from 1e-6 to 1e12, by sign, and 0; all
     beyond is in the last. Of texts: each text is one, unknown in advance. A missing cell is in none.
@@ -131,7 +131,10 @@ class Bought:
     and the sum at most ``ax + profile(eps)``; else ``profile(eps - y) <= profile(eps) + y``, and it is at
     most ``bx + profile(eps)``. Both are within ``J_c x``; T is the least integer at which that is no more
     than `delta`.
-    For integer noise, c of `pate_cli.privacy.gaussian` as there. Levels and bounds are post-processing.
+    For integer noise, c of `pate_cli.privacy.gaussian` as there. Levels and bounds are post-processing, and
+    so are classes: the texts of the target's column, and which of them has the largest noisy count. That
+    class stands for each label that was not bought, so a record's code is a function of its own label and of
+    what left, no record is dropped, and the rest of the run is the mechanism for so many classes.
     """
 
     names: tuple[str, ...]
@@ -141,13 +144,30 @@ class Bought:
     n: int  # records, or persons: public
     delta_of_run: float = 0.0
     exact: bool = False  # noise of integers
+    target: str | None = None  # that of `texts` whose levels are the classes
 
     @classmethod
-    def of(cls, columns: Mapping[str, Column], mu: float, delta: float, n: int, exact: bool) -> Bought:
-        """For the columns of a schema that are to be bought; `delta` is that of the whole run."""
+    def of(
+        cls,
+        columns: Mapping[str, Column],
+        mu: float,
+        delta: float,
+        n: int,
+        exact: bool,
+        target: str | None = None,
+    ) -> Bought:
+        """For the columns of a schema, and the target, that are to be bought; `delta` is the whole run's."""
         names = tuple(name for name, column in columns.items() if column.bought)
         texts = tuple(name for name in names if columns[name].kind == "category")
-        return cls(names, texts, mu, delta / _OF_DELTA if texts else 0.0, n, delta, exact)
+        names, texts = (part if target is None else (*part, target) for part in (names, texts))
+        return cls(names, texts, mu, delta / _OF_DELTA if texts else 0.0, n, delta, exact, target)
+
+    @property
+    def what(self) -> str:
+        """What is bought, in words."""
+        if self.target is None:
+            return "levels and bounds"
+        return "levels, bounds and classes" if len(self.names) > 1 else "classes"
 
     @property
     def sensitivity(self) -> float:
@@ -186,7 +206,7 @@ class Bought:
         most = max(self.least if self.texts else 0.0, self.sure if len(self.texts) < len(self.names) else 0.0)
         if most >= self.n / 4:
             accepted = (
-                f"levels and bounds by hand: of {self.n:,} records, only what {math.ceil(most):,} share would"
+                f"{self.what} by hand: of {self.n:,} records, only what {math.ceil(most):,} share would"
                 " be found, and nothing is spent on that; or more records, or a larger eps"
             )
             raise ConfigError("dataset.schema", "levels: private", accepted)
@@ -218,13 +238,15 @@ class Bought:
         """The schema's columns with what was bought; without any level, or sure bound, one is not used."""
         found = dict(declared)
         for name in self.names:
-            rows = [(cell, float(count)) for column, cell, count in released if column == name]
+            if name == self.target:
+                continue
+            rows = _rows_of(name, released)
             if name in self.texts:
                 kept = sorted(rows, key=lambda row: (-row[1], row[0]))[:MOST_LEVELS]
                 values = sorted(cell for cell, _ in kept)
-                found[name] = replace(declared[name], levels=values, source=_SOURCE)
+                found[name] = replace(declared[name], levels=values, source=SOURCE)
             elif ends := _bounds(np.array([count for _, count in rows]), self.sigma, self.sure):
-                found[name] = replace(declared[name], low=ends[0], high=ends[1], source=_SOURCE)
+                found[name] = replace(declared[name], low=ends[0], high=ends[1], source=SOURCE)
             if not (found[name].levels or found[name].low is not None):
                 found[name] = replace(declared[name], kind="ignored", why="nothing bought")
         if all(column.kind == "ignored" for column in found.values()):  # a release goes on, with one column
@@ -233,6 +255,11 @@ class Bought:
             of_text = one.kind == "category"
             found[first] = replace(one, levels=[]) if of_text else replace(one, low=-1.0, high=1.0)
         return found
+
+    def labels(self, released: NDArray[Any]) -> dict[str, float]:
+        """Texts of the target that were bought, and their noisy counts; those of the largest, at most."""
+        rows = [] if self.target is None else _rows_of(self.target, released)
+        return dict(sorted(rows, key=lambda row: (-row[1], row[0]))[:MOST_LEVELS])
 
     def describe(self) -> dict[str, Any]:
         """Public numbers."""
@@ -249,11 +276,17 @@ class Bought:
         return gaussian.eps_of_mu(left, self.delta_of_run - self.delta)
 
 
-def cells_of(bought: Bought, X: pd.DataFrame) -> dict[str, list[Any]]:
+def _rows_of(name: str, released: NDArray[Any]) -> list[tuple[Any, float]]:
+    return [(cell, float(count)) for column, cell, count in released if column == name]
+
+
+def cells_of(bought: Bought, X: pd.DataFrame, labels: Iterable[str] = ()) -> dict[str, list[Any]]:
     """Cell of each record in each column; None where it is missing. A record's are its own."""
     cells: dict[str, list[Any]] = {}
     for name in bought.names:
-        if name in bought.texts:
+        if name == bought.target:
+            cells[name] = [label or None for label in labels]
+        elif name in bought.texts:
             cells[name] = [str(text) or None for text in X[name]]
         else:
             x = np.asarray(X[name], dtype=np.float64)
@@ -287,11 +320,11 @@ def _full(counts: FloatArray, sigma: float, sure: float) -> tuple[int, int] | No
 
 def _added(after: FloatArray, sigma: float) -> int:
     """Cells to add, outward: the next one while it is full, or the next three together."""
-    added = 0
+    added, least = 0, max(_GROWN * sigma, 0.5)  # without noise, a record
     while len(rest := after[added:]):
-        if rest[0] >= _GROWN * sigma:
+        if rest[0] >= least:
             added += 1
-        elif rest[:3].sum() >= _GROWN * math.sqrt(3) * sigma:
+        elif rest[:3].sum() >= least * math.sqrt(3):
             added += len(rest[:3])
         else:
             break

@@ -86,6 +86,7 @@ class Made(NamedTuple):
     table: pd.DataFrame
     accounts: dict[str, Account]  # of what it is made of, by chapter
     bought: Mapping[str, Column]  # columns of the schema, as they were bought
+    classes: Any  # `BoughtClasses`, of a room above, or None
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +100,7 @@ class Generated(Part):
     columns: Mapping[str, Column] = field(default_factory=dict)  # those used, in the order of X
     marginals: bool = False
     n_points: int = 0
+    target: str | None = None  # the column whose levels, the classes, are to be bought
 
     @property
     def n_records(self) -> int:
@@ -106,18 +108,18 @@ class Generated(Part):
         return self.n_points
 
     @classmethod
-    def of(cls, kind: str, declared: Mapping[str, Column], X: Any) -> Generated:
+    def of(cls, kind: str, declared: Mapping[str, Column], X: Any, target: str | None = None) -> Generated:
         """Points for the columns of X, that a declared schema bounds; ConfigError names those it does not."""
         columns = {str(name): declared[str(name)] for name in X}
         if unbounded := [name for name, one in columns.items() if not (one.bought or _is_bounded(one))]:
             accepted = f"low and high within 1e100, or values, of each column with dataset.public={kind}"
             raise ConfigError("dataset.schema", f"none for {listed(unbounded, 20)}", accepted)
-        return cls(X.iloc[:0], None, "", columns, kind == "marginals")
+        return cls(X.iloc[:0], None, "", columns, kind == "marginals", target=target)
 
     @property
     def buys(self) -> bool:
-        """Whether levels or bounds of some of the columns are to be bought."""
-        return any(column.bought for column in self.columns.values())
+        """Whether levels or bounds of some of the columns, or the classes, are to be bought."""
+        return self.target is not None or any(column.bought for column in self.columns.values())
 
     def with_columns(self, columns: Mapping[str, Column]) -> Generated:
         """Points of a schema whose levels and bounds were bought; columns without any are left out."""

@@ -238,6 +238,11 @@ class Card:
 
     def _columns(self) -> list[Block]:
         classes = f"It names: {', '.join(map(quoted, self.data['classes']))}."
+        if origin := self.data.get("classes_from"):  # none in a certificate of an earlier version
+            classes += f" Where these classes are from: {bare(origin)}."
+        if others := self.data.get("other_labels"):
+            classes += f" To learn from, a record with any other label was taken for {quoted(others)}; such a"
+            classes += " record is one that the model has wrong."
         columns, schema = self.data["columns"], self.data["schema"] or {}
         if not schema:
             there = ", ".join(map(name, columns)) if columns else "numbered features of a LIBSVM file"

@@ -21,6 +21,7 @@ from pate_cli import results
 from pate_cli.datasets import FILES as FILES_OF_A_DATASET
 from pate_cli.datasets.schema import Schema, certified
 from pate_cli.errors import ConfigError
+from pate_cli.features.bought import SOURCE
 from pate_cli.release.card import OPEN_ROWS, Card
 from pate_cli.release.certificates import CERTIFICATE, CERTIFICATE_VERSION
 from pate_cli.results.markdown import markdown
@@ -121,10 +122,11 @@ def contents(
     run: Prepared, result: dict[str, Any], released: Publication, charged: Ledger
 ) -> tuple[dict[str, bytes], dict[str, Any]]:
     """Content of each file in the order to be written, and the completed `result.json` as a mapping."""
+    run = released.run  # with the classes that were bought
     data = {ANSWERS: _answers_table(released, run.dataset.classes)}
     if released.made is not None:
         data[POINTS] = released.made.table.to_csv(index=False, lineterminator="\n").encode()
-    facts = _certified(run, result, released, data[ANSWERS], charged)
+    facts = _certified(released, result | {"sizes": run.counts}, data[ANSWERS], charged)
     problem, alike = released.problem, None
     if released.student is not None:
         with suppress(Exception):  # a learner's own
@@ -140,12 +142,14 @@ def contents(
             )
         except Exception as error:  # the answers are paid for
             problem = f"it cannot be written ({type(error).__name__})"
+    what = "the answers are" if released.answers.n_asked else "its points are"
     result = result | {
         "status": "ok" if STUDENT in data else "error",
         **{name: facts[name] for name in ("n_asked", "n_answered", "eps_ex_post")},
-        "plan": result["plan"] | _chosen(released),
+        "sizes": run.counts,
+        "plan": result["plan"] | run.whole.describe() | _chosen(released),
         **_evaluation(run, released),
-        "message": (problem and f"the answers are released, a student is not: {problem}") or alike,
+        "message": (problem and f"{what} released, a student is not: {problem}") or alike,
     }
     with suppress(Exception):  # the answers are paid for
         data[CARD] = model_card(facts | {"files": {name: len(content) for name, content in data.items()}})
@@ -155,9 +159,10 @@ def contents(
 
 
 def _certified(
-    run: Prepared, result: Mapping[str, Any], released: Publication, answers: bytes, charged: Ledger
+    released: Publication, result: Mapping[str, Any], answers: bytes, charged: Ledger
 ) -> dict[str, Any]:
     """Everything that a release certifies but the hashes of its files."""
+    run = released.run
     entry, sizes = charged.entries[-1], result["sizes"]
     unit = run.protects.rpartition("; ")[0]
     columns = getattr(run.dataset.X, "columns", None)
@@ -200,6 +205,7 @@ def _certified(
             },
             "n_features": sizes["n_features"],
             "classes": list(run.dataset.classes),
+            **_origin_of_classes(released),
         },
         "sizes": dict(sizes),
         "public": [
@@ -222,6 +228,16 @@ def _certified(
             "hash": charged.hashes[-1],
         },
     }
+
+
+def _origin_of_classes(released: Publication) -> dict[str, str]:
+    """Where the classes are from; of those that were bought, which one stands for all other labels."""
+    made, dataset = released.made, released.run.dataset
+    if made is None or made.classes is None:
+        of_file = "the private file, taken as public"
+        return {"classes_from": of_file if dataset.classes_from_private else "declared, or the public file"}
+    others = {"other_labels": dataset.classes[made.classes.largest]} if dataset.classes else {}
+    return {"classes_from": SOURCE, **others}
 
 
 def _as_typed(options: Mapping[str, Any], schema: Schema | None) -> dict[str, Any]:

@@ -26,7 +26,8 @@ def diagnostics(
     points, labels = answers.asked[answered_points], answers.labels[answered_points]
     labelled, answered = bool((truth >= 0).all()), len(points) > 0
     label_accuracy = float(np.mean(labels == truth[points])) if answered and labelled else float("nan")
-    majority_class = float(np.bincount(split.test.y).max() / len(split.test.y))
+    y = split.test.y
+    majority_class = float(np.bincount(y[y >= 0], minlength=1).max() / len(y))
     if trained is None:
         return {"label_accuracy": label_accuracy, "majority_class": majority_class}
     votes, vote = trained.votes, majority(trained.votes.counts)

@@ -130,10 +130,12 @@ class Evaluation:
         edges = np.unique([*np.quantile(seen, np.arange(1, _EDGES + 1) / (_EDGES + 1)), 0.0])
         scores, labels = _scores(_each(student, held.X, self.n_classes))
         bins, B, C = np.searchsorted(edges, scores), len(edges) + 1, self.n_classes
-        rows = held.y if C == 2 else (labels == held.y).astype(np.int64)
+        named = held.y >= 0  # a label that is none of the classes is one that the student has wrong
+        rows = np.where(named, held.y, 1 - labels) if C == 2 else (labels == held.y).astype(np.int64)
         counts = np.bincount(rows * B + bins, minlength=2 * B)
         if C > 2:
-            counts = np.concatenate([counts, np.bincount(held.y * C + labels, minlength=C * C)])
+            confused = (held.y * C + labels)[named]
+            counts = np.concatenate([counts, np.bincount(confused, minlength=C * C)])
         noisy = self.noisy(counts[None].astype(np.float64), door)[0]
         bounds = [-math.inf, *edges.tolist(), math.inf]
         inside = [seen[(low < seen) & (seen <= high)] for low, high in pairwise(bounds)]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pate_cli.errors import ConfigError
+from pate_cli.features.bought import MOST_LEVELS, Bought, ThresholdedGdp
 from pate_cli.features.bought import SHARE as BOUGHT
-from pate_cli.features.bought import Bought, ThresholdedGdp
 from pate_cli.features.generated import Generated, Marginals
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack
 from pate_cli.privacy import gaussian
@@ -67,8 +67,9 @@ class WholeMechanism:
     3. Integer noise: mu^2 and the numbers that got it add up (`pate_cli.privacy.gaussian`), for which some
        of eps is kept.
 
-    4. Levels and bounds that are bought, of a mechanism as in 1 alone: `Bought` has a tenth of mu^2, the rest
-       is divided as in 1, and its delta comes off first.
+    4. Levels, bounds and classes that are bought, of a mechanism as in 1 alone: `Bought` has a tenth of mu^2,
+       the rest is divided as in 1, and its delta comes off first. The mechanism is calibrated again for the
+       classes that were bought, with the same share of mu^2: adaptive composition.
 
     Points of declared ranges cost nothing.
     """
@@ -97,8 +98,8 @@ class WholeMechanism:
         of_plan = self.plan.guarantee
         if self.marginals is None:
             return of_plan
-        how = f"levels and bounds, noisy marginals, and {of_plan.how}"
-        how = how if self.bought else how.removeprefix("levels and bounds, ")
+        bought = f"{self.bought.what}, " if self.bought else ""
+        how = f"{bought}noisy marginals, and {of_plan.how}"
         if math.isinf(self.eps):
             return PrivacyLoss(math.inf, of_plan.delta, how)
         mu = None
@@ -125,6 +126,8 @@ class WholeMechanism:
 
     def _with_schema(self, on_schema: Account, rest: Account) -> PrivacyLoss:
         """See `Bought`: delta of its texts, and all mu^2 at what is left of it."""
+        if math.isinf(self.eps):
+            return self._on_training
         if self.bought is None or not (on_schema.only(ThresholdedGdp) and rest.only(Gdp)):
             return UNPROVED
         texts = math.fsum(event.delta * n for event, n in on_schema.of(ThresholdedGdp).items())
@@ -231,15 +234,17 @@ def _with_bought(
     exact: bool,
 ) -> WholeMechanism:
     """Divide the budget where levels and bounds are bought first: see `WholeMechanism`, 4."""
-    if not mechanism.adds_mu:
+    if not mechanism.adds_mu and math.isfinite(setting.eps):
         accepted = "one whose whole cost is Gaussian noise, as best or gaussian, with levels: private"
         raise ConfigError("mechanism", mechanism.name, accepted)
     eps, delta, n, mu, left = setting.eps, setting.delta, setting.n_private, math.inf, setting.eps
-    bought = Bought.of(points.columns, math.inf, delta, n, exact)
+    bought = Bought.of(points.columns, math.inf, delta, n, exact, points.target)
     kept, rest = delta - bought.delta, delta
     if math.isfinite(eps):
         integers = sum(points.n_bins) + 2 * len(bought.names)
-        c = gaussian.rounding_of(integers) + mechanism.integer_loss(setting, eps) if exact else 0.0
+        # the same before it is known how many classes are bought, and after
+        most = replace(setting, n_classes=MOST_LEVELS) if points.target else setting
+        c = gaussian.rounding_of(integers) + mechanism.integer_loss(most, eps) if exact else 0.0
         all_of_it = gaussian.mu_of(eps - 2 * c, math.exp(-c) * kept) * _BELOW
         bought = replace(bought, mu=math.sqrt(BOUGHT) * all_of_it)
         bought.check()

@@ -53,7 +53,7 @@ def _given(found: Any, _: Any) -> Any:
 
 
 def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[float, dict[str, float]]:
-    """Accuracy and other measures of a student on labelled records, y of codes 0 .. C-1.
+    """Accuracy and other measures of a student on labelled records, y of codes 0 .. C-1, -1 for none of them.
 
     The others are balanced_accuracy, roc_auc (of each class against the rest, averaged), log_loss (nats),
     calibration_error, brier, recall.CLASS and precision.CLASS. Left out are those that need scores or
@@ -61,15 +61,22 @@ def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[
     is never predicted. ValueError if a probability is NaN.
     """
     predicted = np.asarray(student.predict(X))
+    claims, accuracy = predicted, float(np.mean(predicted == y))
+    probabilities = by_class(student, "predict_proba", X, len(classes))
+    if probabilities is not None and np.isnan(probabilities).any():
+        raise ValueError(f"predict_proba of {type(student).__name__} gives NaN")
+    scores = probabilities if probabilities is not None else _scores(student, X, len(classes))
+    if not (named := y >= 0).all():  # the others are wrong, whatever is predicted
+        if not named.any():
+            return accuracy, {}
+        predicted, y = predicted[named], y[named]
+        probabilities = None if probabilities is None else probabilities[named]
+        scores = None if scores is None else scores[named]
     right = predicted == y
     n = np.bincount(y, minlength=len(classes))
     hits = np.bincount(y[right], minlength=len(classes))
     present = np.flatnonzero(n)
     measures = {"balanced_accuracy": float(np.mean(hits[present] / n[present]))}
-    probabilities = by_class(student, "predict_proba", X, len(classes))
-    if probabilities is not None and np.isnan(probabilities).any():
-        raise ValueError(f"predict_proba of {type(student).__name__} gives NaN")
-    scores = probabilities if probabilities is not None else _scores(student, X, len(classes))
     if scores is not None and len(present) > 1:
         measures["roc_auc"] = float(np.mean([_area(y == code, scores[:, code]) for code in present]))
     if probabilities is not None:
@@ -81,9 +88,9 @@ def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[
         measures["brier"] = float(np.mean((wrong**2).sum(axis=1)) / (2 if two else 1))
     measures |= {f"recall.{classes[code]}": float(hits[code] / n[code]) for code in present.tolist()}
     for code in present.tolist():
-        if claimed := np.count_nonzero(predicted == code):
+        if claimed := np.count_nonzero(claims == code):
             measures[f"precision.{classes[code]}"] = float(hits[code] / claimed)
-    return float(np.mean(right)), measures
+    return accuracy, measures
 
 
 def _area(positive: NDArray[np.bool_], scores: FloatArray) -> float:

@@ -96,7 +96,7 @@ class Release:
     evaluated: bool = False  # on some of the records or persons
     teacher: str = "logistic"  # or another one, as that which fails on large numbers
     defaults: bool = False  # of delta, of the number of teachers, of the student, of numbers of the mechanism
-    bought: bool = False  # levels of a column and bounds of another one
+    bought: bool = False  # levels of a column, bounds of another one, and classes
     n_classes: int = 3  # or two, with a threshold where it is evaluated
     format: str = "csv"  # or jsonl, parquet; or npz, libsvm: of numbers
     brief: bool = field(default=False, repr=False)  # all that changes in a record changes at once
@@ -172,7 +172,8 @@ class Release:
         if table:
             options |= {"target": "class"} | ({"unit": "person"} if self.persons else {"drop": ["person"]})
         if not own:
-            options["classes"] = list(CLASSES if table else "012")[: self.n_classes]
+            if not self.bought:
+                options["classes"] = list(CLASSES if table else "012")[: self.n_classes]
             options["public"] = self.points if self.declared else f"public.{self.format}"
             options |= {"schema": "schema.yaml"} if self.declared else {}
         elif self.format == "libsvm":
@@ -274,7 +275,7 @@ class Release:
         columns = {
             1: ("numbers", extreme),
             2: ("texts", 0 * by.texts + 2),
-            3: ("y", (by.y + 1) % self.n_classes),
+            3: ("y", np.full_like(by.y, 3) if self.bought else (by.y + 1) % self.n_classes),
         }
         return self.records.replaced(person, by._replace(**dict(columns[kind] for kind in kinds)))
 

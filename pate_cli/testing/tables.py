@@ -16,13 +16,14 @@ N = 300
 
 PERSONS = [f"p{i:04}" for i in range(N)]
 COLUMNS = ("person", "x1", "x2", "colour", "class")
-COLOURS, CLASSES = ("red", "blue", "seen nowhere else", ""), ("no", "yes", "maybe")
+COLOURS = ("red", "blue", "seen nowhere else", "")
+CLASSES = ("no", "yes", "maybe", "of one record alone")
 TABLES = ("csv", "jsonl", "parquet")
 SCHEMA = "columns:\n  colour: {kind: category, values: [red, blue]}\n" + "".join(
     f"  {name}: {{kind: numeric, low: -8, high: 8, missing: true}}\n" for name in ("x1", "x2")
 )
-BOUGHT = "columns:\n  colour: {kind: category, levels: private}\n  x1: {kind: number, levels: private}\n"
-BOUGHT += SCHEMA.splitlines()[-1] + "\n"
+BOUGHT = "classes: private\ncolumns:\n  colour: {kind: category, levels: private}\n"
+BOUGHT += "  x1: {kind: number, levels: private}\n" + SCHEMA.splitlines()[-1] + "\n"
 
 
 def made(seed: int, several: bool = False, n_classes: int = 3) -> MixedRecords:

@@ -383,8 +383,9 @@ def test_the_next_command_says_where_public_points_are_from(tmp_path, capsys, mo
         command = shlex.split(capsys.readouterr().out.split("next: ")[1])
         assert command[-1] == f"dataset.public={points}"
         assert main([*command[1:], "eps=20"]) == 0
-    assert main([*of, "--set", "y.levels=private"]) == 2  # the owner's classes would be written, unpaid
-    assert "they are not bought" in capsys.readouterr().err
+    assert main([*of, "--set", "y.levels=private"]) == 0
+    assert "classes: private\n" in Path("swiss.schema.yaml").read_text()
+    assert capsys.readouterr().out.splitlines()[-1].endswith("dataset.public=marginals")
 
 
 def test_lines_that_do_not_fit_are_refused_all_at_once(tmp_path, capsys, monkeypatch):

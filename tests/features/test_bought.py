@@ -193,6 +193,9 @@ def test_levels_and_bounds_are_those_of_many_records():
     rare = frame()
     rare.loc[:8, "text"] = "rare"
     assert "rare" not in left(small(), rare, 1)["text"].levels
+    exact = left(replace(small(), mu=math.inf), rare, 1)  # a baseline's: all that there is, and no more
+    assert exact["text"].levels == ["blue", "green", "rare", "red"]
+    assert (exact["number"].low, exact["number"].high) == (0.1, 100.0)
     nothing = pd.DataFrame({"text": [str(i) for i in range(400)], "number": np.nan})
     found = left(small(), nothing, 1)
     assert found["number"].kind == "ignored"

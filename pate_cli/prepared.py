@@ -1,0 +1,191 @@
+"""A run that is checked: its data, public sizes and calibrated mechanism, before any training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from pate_cli import datasets, learners, mechanisms, students, teachers
+from pate_cli.config import RunConfig
+from pate_cli.errors import ConfigError, InfeasibleError, InputError
+from pate_cli.runs.evaluation import Evaluation
+from pate_cli.runs.guarantee import WholeMechanism, whole
+from pate_cli.runs.lost_in_noise import lost_in_noise
+from pate_cli.runs.mapping import in_codes, sees_features
+from pate_cli.types import Dataset, IntArray, Setting, Split
+
+__all__ = ["NoClasses", "Prepared", "prepare"]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A checked run: its data, public sizes, and calibrated mechanism."""
+
+    config: RunConfig
+    dataset: Dataset
+    sizes: datasets.SplitSizes
+    n_teachers: int
+    delta: float
+    whole: WholeMechanism
+    setting: Setting
+    public_rows: IntArray | None = field(default=None, repr=False)  # of a release: kept in its ledger
+
+    @property
+    def plan(self) -> mechanisms.Mechanism:
+        """The calibrated mechanism."""
+        return self.whole.plan
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Warnings before the start; of an experiment also those computed from its private records."""
+        data = self.dataset
+        warnings = data.public_remarks
+        if not self.config.release:
+            warnings = data.remarks + datasets.warnings_of(data, self.n_teachers, self.sizes.n_test)
+        if self.n_teachers and datasets.becomes_sparse(data):
+            sizes = self.counts | {"n_classes": self.setting.n_classes}
+            warnings += learners.dense_remarks(self.config, sizes, self.n_teachers)
+        t, s = self.config.teacher, self.config.student
+        if self.n_teachers:
+            warnings += learners.passed_on(t.estimator, t.params, "teacher.params")
+        return warnings + learners.passed_on(s.estimator, s.params, "student.params") + self.expectations
+
+    @property
+    def expectations(self) -> tuple[str, ...]:
+        """Warnings computed from public numbers alone."""
+        unanswered = lost_in_noise(self.config, self.setting, self.plan) or self.plan.unanswered()
+        return (f"{self.config.mechanism.label}: {unanswered}",) if unanswered else ()
+
+    @property
+    def counts(self) -> dict[str, int | None]:
+        """Numbers of records, features and classes; with persons, a release does not count their records."""
+        data, sizes = self.dataset, self.sizes
+        return {
+            "n_records": None if self.config.release and data.unit is not None else data.n_records,
+            "n_private": sizes.n_private,
+            "n_public": sizes.n_public,
+            "n_test": sizes.n_test,
+            "n_features": data.n_features,
+            "n_classes": data.n_classes or None,
+            "budget": sizes.budget,
+        }
+
+    def after(self, split: Split) -> Prepared:
+        """The run of the classes that its split bought, calibrated for their number; else itself."""
+        if split.made is None or split.made.classes is None:
+            return self
+        dataset = replace(self.dataset, classes=split.made.classes.names)
+        if dataset.n_classes < 2:
+            raise NoClasses(replace(self, dataset=dataset), split)
+        teacher = self.config.teacher
+        if self.n_teachers:
+            teacher = replace(teacher, count=self.n_teachers, size=None, auto_count=False)
+        bought, config = self.whole.bought, replace(self.config, teacher=teacher)
+        return _prepared(config, dataset, dataset.n_classes, exact=bought is not None and bought.exact)
+
+    @property
+    def protects(self) -> str:
+        """Difference between neighbouring data sets, in words."""
+        if self.dataset.unit is not None:
+            return f"one {self.dataset.unit}, all of its records; replaced by any others"
+        return self.config.split.protects
+
+
+class NoClasses(ConfigError):
+    """Fewer than two classes were bought: the end of a run that has paid for them. PUBLIC."""
+
+    def __init__(self, run: Prepared, split: Split) -> None:
+        found = ", ".join(map(repr, run.dataset.classes)) or "none"
+        accepted = f"the classes by hand, or a larger eps: {found} was bought, and two are needed"
+        super().__init__("dataset.schema", "classes: private", accepted)
+        self.run, self.split = run, split
+
+
+def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepared:
+    """Check a run against its data and calibrate the mechanism, before any training.
+
+    A release is calibrated for exact noise, unless `exact` is False because noise comes from a seed. Raises
+    `InputError`, in one line, for sizes or learners that cannot work and for an infeasible mechanism.
+    """
+    if not dataset.labels:
+        return _prepared(config, dataset, dataset.n_classes, exact=exact)
+    run = _prepared(config, dataset, 2, exact=exact)
+    try:  # more may be bought, and then it is too late to refuse
+        _prepared(config, dataset, 3, exact=exact)
+    except InputError as error:
+        kind = InfeasibleError if isinstance(error, InfeasibleError) else InputError
+        raise kind(f"{error}; or dataset.classes=[...], as more than two may be bought") from None
+    return run
+
+
+def _prepared(config: RunConfig, dataset: Dataset, C: int, *, exact: bool) -> Prepared:
+    """Check a run of C classes."""
+    t, s = (in_codes(getattr(config, key), key, dataset.classes) for key in ("teacher", "student"))
+    config = replace(config, teacher=t, student=s)
+    points: Any = dataset.public if hasattr(dataset.public, "made") else None
+    if points is not None:
+        points = points.of_size(config.generate.points, dataset.n_units)
+        dataset = replace(dataset, public=points)
+    if config.split.public == "auto" and points is None:
+        config = replace(config, split=replace(config.split, public=_best_points(config, dataset)))
+    sizes = datasets.sizes_of(dataset, **config.split.shares, release=config.release)
+    delta = config.delta or 1 / sizes.n_private
+    evaluation = Evaluation.of(config, sizes.n_private, C, delta)
+    sizes = replace(sizes, n_private=sizes.n_private - (evaluation.n if evaluation else 0))
+    sparse, options = datasets.becomes_sparse(dataset), config.mechanism.options
+    count = options.auto_count(sizes.n_private, C, config.eps, delta) if t.auto_count else t.count
+    n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=count)
+    learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse)
+    students.check_student(s.estimator, s.params, n_classes=C, sparse=sparse)
+    mapped = options.features(config.features.name)
+    setting = Setting(
+        eps=config.eps,
+        delta=delta,
+        n_private=sizes.n_private,
+        n_public=sizes.n_public,
+        budget=sizes.budget,
+        n_features=dataset.n_features,
+        n_classes=C,
+        n_teachers=n_teachers,
+        sparse=sparse,
+        teacher=(t.estimator, t.params),
+        student=(s.estimator, s.params),
+        unanswered=s.unanswered,
+        classes=dataset.classes,
+        features=mapped,
+        teacher_mapped=sees_features(t, mapped, C),
+        student_mapped=sees_features(s, mapped, C),
+    )
+    calibrated = partial(mechanisms.find(config.mechanism.name).calibrate, options)
+    exact = exact and config.release
+    all_of_it = whole(calibrated, setting, points, config.generate.share, exact, evaluation)
+    plan, promised = all_of_it.plan, all_of_it.guarantee
+    if config.release and plan.n_teachers:  # with private records looked at, it is too late to refuse
+        shape = (sizes.n_private // n_teachers, dataset.n_features)
+        learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)
+    shards = getattr(dataset.X, "shards", ())
+    if shards and (not plan.asks_votes or config.release):
+        raise ConfigError("mechanism", plan.name, "of teachers' votes with dataset=shards, and release=false")
+    if len(shards) > plan.n_teachers:
+        accepted = f"at least {len(shards)} with so many files (a file of records has a teacher of its own)"
+        raise ConfigError("teacher.count", plan.n_teachers, accepted)
+    if promised.data_dependent or promised.eps > config.eps or promised.delta > delta:
+        raise RuntimeError(f"{plan.name} promises {promised}; asked: eps={config.eps:g}, delta={delta:g}")
+    seen = replace(setting, student_mapped=setting.student_mapped and plan.sees_features)
+    return Prepared(config, dataset, sizes, plan.n_teachers, delta, all_of_it, seen)
+
+
+def _best_points(config: RunConfig, dataset: Dataset) -> int:
+    """Public points where the mechanism's bound is least, at most those there are, or half of those left."""
+    least = config.split.shares | {"public": 1, "budget": 1}
+    parts = datasets.sizes_of(dataset, **least, release=config.release)
+    best = config.mechanism.options.best_points(parts.n_private, dataset.n_features, config.eps)
+    if best is None:
+        every = {name: mechanisms.find(name).Options for name in mechanisms.names()}
+        own = mechanisms.MechanismOptions.best_points
+        having = " or ".join(name for name, options in every.items() if options.best_points is not own)
+        raise ConfigError("split.public", "auto", f"a number, or null; auto with mechanism={having}")
+    left = parts.n_private if config.split.mode == "label_private" else parts.n_test
+    most = (left + 1) // 2 if dataset.public is None else dataset.public.n_records
+    return max(1, int(min(best, most)))
