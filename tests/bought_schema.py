@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -22,11 +23,14 @@ from pate_cli.privacy.noise import SeededNoise
 from pate_cli.testing import CheckFailed, require
 from pate_cli.types import Dataset
 
+EPOCH = dt.date(1970, 1, 1).toordinal()
+DAYS = [(1, 1, 1), (1899, 12, 31), (2000, 12, 31), (2001, 1, 1), (9999, 12, 31)]
 LABELS = ("Well", "ill", "unsure", "well", "of one record", "", "of two")
 SEED = np.random.SeedSequence(7)
 BOUGHT = {
     "age": Column(bought=True, missing=True),
     "pay": Column(bought=True, missing=True),
+    "born": Column("date", bought=True, missing=True),
     "ward": Column("category", bought=True, missing=True),
 }
 
@@ -38,6 +42,7 @@ class Buying(Beside):
     def data(self, kind: str, n: int) -> Dataset:
         """Records of three classes, one in two spellings, two of them as frequent; and a few others."""
         n, frame = 900, table(900)[0]
+        frame["born"] = np.where(np.arange(n) % 9 == 0, np.nan, np.arange(n) % 3000 + 0.75)
         codes = np.arange(n) % 5 // 2
         codes[::3] += 3 * (codes[::3] == 0)
         codes[:4] = [4, 5, 6, 6]
@@ -99,7 +104,7 @@ def _classes(run: Any, out: Any, purchase: Any) -> None:
 
 def _written_out(kind: ThresholdedCounts, event: Any, exact: bool) -> None:
     """Sensitivity, threshold and event by a calculation of its own."""
-    J, texts, sigma = 4, 2, kind.sigma
+    J, texts, sigma = 5, 2, kind.sigma
     require(abs(kind.sensitivity - math.sqrt(2 * J)) < 1e-12, "another sensitivity")
     x = np.arange(-40 * sigma, 40 * sigma).round()
     law = np.exp(-(x**2) / (2 * sigma**2)) / np.exp(-(x**2) / (2 * sigma**2)).sum()
@@ -116,9 +121,10 @@ def _records(bought: Bought | None) -> None:
 
     assert bought is not None
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"age": 40.0, "pay": 900.0, "ward": rng.choice(["n", "s"], 800)})
+    X = pd.DataFrame({"age": 40.0, "pay": 900.0, "born": 9e3 + 0.5, "ward": rng.choice(["n", "s"], 800)})
     seen = np.zeros(2)
-    for odd in ([1e300, -np.inf, "only"], [np.nan, 0.0, ""], [-3.0, 1e-9, "n"]):
+    odd_ones = [1e300, -np.inf, 3e6, "only"], [np.nan, 0.0, np.nan, ""], [-3.0, 1e-9, -7e5, "n"]
+    for odd in odd_ones:
         other = X.copy()
         other.loc[3] = odd
         passed = []
@@ -133,13 +139,21 @@ def _records(bought: Bought | None) -> None:
                     seen[side] += "alone" in bought.labels(released)
                     ends = [found[name].high or 1.0 for name in ("age", "pay")]
                     require(all(math.log10(end) == round(math.log10(end)) for end in ends), "an edge of data")
+                    days = [int(bound or 0) + EPOCH for bound in (found["born"].low, found["born"].high)]
+                    first, last = map(dt.date.fromordinal, days)  # all but one are of 1994
+                    whole_years = (first.month, first.day, last.month, last.day) == (1, 1, 12, 31)
+                    require(whole_years and 1988 < first.year <= 1994 <= last.year < 2000, "other years")
                 passed.append(recorder.released[0][0])
         except (IndexError, ValueError) as error:
             raise CheckFailed(f"a record stops the run: {error}") from None
         apart = passed[0].kind.moved(passed[0].value, passed[1].value, 1)
         require(apart <= 1 + 1e-9, "a record moves more than is paid for")
-        counts = [sum(c for name, _, c in one.value if name == "age") for one in passed]
-        require(counts[0] - counts[1] == float(np.isnan(odd[0])), "a record beyond the grid is lost")
+        for at, known in enumerate(("age", "pay", "born")):
+            counts = [sum(c for name, _, c in one.value if name == known) for one in passed]
+            require(counts[0] - counts[1] == float(np.isnan(odd[at])), "a record beyond the grid is lost")
     require(not seen.any(), "a text of one record")
-    ends = pd.DataFrame({"age": [100.0, 1e300, -np.inf, 0.0, 1e-9], "pay": 1.0, "ward": "n"})
+    days = [dt.date(*day).toordinal() - EPOCH for day in DAYS]
+    ends = pd.DataFrame({"age": [100.0, 1e300, -np.inf, 0.0, 1e-9], "pay": 1.0, "born": days, "ward": "n"})
+    years = room.cells_of(bought, ends.assign(born=ends["born"] + 0.9), ["a"] * 5)["born"]
+    require(years == [min(max(day[0], 1900), 2100) - 1900 for day in DAYS], "a date in another year")
     require(room.cells_of(bought, ends, ["a"] * 5)["age"] == [8, 18, 37, 38, 0], "a number in another cell")

@@ -309,8 +309,8 @@ def changed(column: Column, given: Mapping[str, Any], key: str) -> Column:
         raise ConfigError(f"{key}.low, high", [low, high], "two numbers, the lower one first, or null twice")
     if read.levels is not None and len(set(read.levels)) < len(read.levels):
         raise ConfigError(f"{key}.levels", read.levels, "categories that are all different")
-    if read.bought and (read.kind == "date" or low is not None or read.levels is not None):
-        accepted = "levels and bounds left out, of a number or a category; those of a date are low and high"
+    if read.bought and (low is not None or read.levels is not None):
+        accepted = "levels and bounds left out"
         raise ConfigError(f"{key}.levels", "private", accepted)
     return replace(read, missing=True) if read.bought else read
 

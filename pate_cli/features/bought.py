@@ -40,6 +40,10 @@ _OF_DELTA = 100
 _GRID = 10.0 ** np.arange(-6, 13)
 _UNDER = np.concatenate([[0.0], _GRID[:-1]])
 _N_CELLS = 2 * len(_GRID) + 1  # both signs, and 0
+_YEARS = np.arange(1900, 2101)
+_NEW_YEARS = (np.append(_YEARS, 2101) - 1970).astype("datetime64[Y]").astype("datetime64[D]").astype(float)
+"""First day of each year, and of the one after them, in days since 1970."""
+
 SOURCE = "bought of private records, within eps and delta"
 _UNLIKELY = 0.01  # probability that any empty cell of a run is taken for a full one
 _GROWN = 2.5  # deviations from which a cell beside a full one is full
@@ -110,7 +114,9 @@ class Bought:
     """Levels and bounds of J columns, J_c of them of texts, from one noisy histogram; the target may be one.
 
     *Cells.* Of numbers: ``g_(k-1) < |x| <= g_k`` on powers of ten from 1e-6 to 1e12, by sign, and 0; all
-    beyond is in the last. Of texts: each text is one, unknown in advance. A missing cell is in none.
+    beyond is in the last. Of dates: the years 1900 to 2100, all beyond in the first and the last. Neither
+    depends on the file; so all such cells leave, and are no part of J_c. Of texts: each text is one, unknown
+    in advance. A missing cell is in none.
 
     **Guarantee.** For neighbours that differ in one record (or person, of whom one record counts), replaced:
     followed by any rest of the run that is mu_r-GDP whatever was bought, the whole is
@@ -144,6 +150,7 @@ class Bought:
     n: int  # records, or persons: public
     delta_of_run: float = 0.0
     exact: bool = False  # noise of integers
+    dates: tuple[str, ...] = ()  # those of `names` that hold days
     target: str | None = None  # that of `texts` whose levels are the classes
 
     @classmethod
@@ -159,8 +166,9 @@ class Bought:
         """For the columns of a schema, and the target, that are to be bought; `delta` is the whole run's."""
         names = tuple(name for name, column in columns.items() if column.bought)
         texts = tuple(name for name in names if columns[name].kind == "category")
+        dates = tuple(name for name in names if columns[name].kind == "date")
         names, texts = (part if target is None else (*part, target) for part in (names, texts))
-        return cls(names, texts, mu, delta / _OF_DELTA if texts else 0.0, n, delta, exact, target)
+        return cls(names, texts, mu, delta / _OF_DELTA if texts else 0.0, n, delta, exact, dates, target)
 
     @property
     def what(self) -> str:
@@ -197,9 +205,12 @@ class Bought:
 
     @property
     def sure(self) -> float:
-        """Noisy count of a number's cell that is hardly empty."""
-        cells = max(1, _N_CELLS * (len(self.names) - len(self.texts)))
+        """Noisy count of a cell of numbers, or a year, that is hardly empty."""
+        cells = max(1, sum(self._n_known(name) for name in self.names if name not in self.texts))
         return max(-float(ndtri(_UNLIKELY / cells)) * self.sigma, 0.5)
+
+    def _n_known(self, name: str) -> int:
+        return len(_YEARS) if name in self.dates else _N_CELLS
 
     def check(self) -> None:
         """Refuse to spend on what would find nothing: a quarter of the records must be enough."""
@@ -216,7 +227,7 @@ class Bought:
         rows: list[tuple[str, Any, float]] = []
         for name in self.names:
             counts = Counter(cell for cell in cells[name] if cell is not None)
-            known = sorted(counts) if name in self.texts else range(_N_CELLS)
+            known = sorted(counts) if name in self.texts else range(self._n_known(name))
             rows += [(name, cell, float(counts[cell])) for cell in known]
         value = np.empty((len(rows), 3), dtype=object)
         for at, row in enumerate(rows):
@@ -245,7 +256,9 @@ class Bought:
                 kept = sorted(rows, key=lambda row: (-row[1], row[0]))[:MOST_LEVELS]
                 values = sorted(cell for cell, _ in kept)
                 found[name] = replace(declared[name], levels=values, source=SOURCE)
-            elif ends := _bounds(np.array([count for _, count in rows]), self.sigma, self.sure):
+            elif ends := (_days if name in self.dates else _bounds)(
+                np.array([count for _, count in rows]), self.sigma, self.sure
+            ):
                 found[name] = replace(declared[name], low=ends[0], high=ends[1], source=SOURCE)
             if not (found[name].levels or found[name].low is not None):
                 found[name] = replace(declared[name], kind="ignored", why="nothing bought")
@@ -288,6 +301,10 @@ def cells_of(bought: Bought, X: pd.DataFrame, labels: Iterable[str] = ()) -> dic
             cells[name] = [label or None for label in labels]
         elif name in bought.texts:
             cells[name] = [str(text) or None for text in X[name]]
+        elif name in bought.dates:
+            days = np.asarray(X[name], dtype=np.float64)
+            years = np.searchsorted(_NEW_YEARS, days, side="right").clip(1, len(_YEARS)) - 1
+            cells[name] = [None if day != day else int(k) for k, day in zip(years, days, strict=True)]
         else:
             x = np.asarray(X[name], dtype=np.float64)
             at = np.searchsorted(_GRID, np.abs(x)).clip(max=len(_GRID) - 1)
@@ -304,6 +321,12 @@ def _bounds(counts: FloatArray, sigma: float, sure: float) -> tuple[float, float
         if (found := _full(side, sigma, sure)) is not None:
             ends += [sign * float(_UNDER[found[0]]), sign * float(_GRID[found[1]])]
     return (min(ends), max(ends)) if len(set(ends)) > 1 else None
+
+
+def _days(counts: FloatArray, sigma: float, sure: float) -> tuple[float, float] | None:
+    """First and last day of the years that hold records, from noisy counts; None where none is sure."""
+    found = _full(counts, sigma, sure)
+    return found and (float(_NEW_YEARS[found[0]]), float(_NEW_YEARS[found[1] + 1]) - 1)
 
 
 def _full(counts: FloatArray, sigma: float, sure: float) -> tuple[int, int] | None:

@@ -246,7 +246,7 @@ def _as_typed(options: Mapping[str, Any], schema: Schema | None) -> dict[str, An
     form = {key: options.get(key) if options.get(key) is not None else declared.get(key) for key in _FORM}
     return {
         "file": next((options[key] for key in ("path", "private") if options.get(key)), None),
-        "target": options.get("target") or (schema and schema.target),
+        "target": schema.target if schema else options.get("target"),
         "form": {key: value for key, value in form.items() if value is not None},
     }
 

@@ -135,7 +135,7 @@ class Release:
         with TemporaryDirectory() as place, ExitStack() as stack:
             stack.enter_context(chdir(place))
             stack.enter_context(mock.patch.dict(os.environ, PATE_LEDGER=str(Path(place, "ledger"))))
-            write(f"people.{self.format}", records)
+            write(f"people.{self.format}", records, days=self.bought)
             Path("schema.yaml").write_text(BOUGHT if self.bought else SCHEMA)
             write(f"public.{self.format}", made(1).at(slice(FILE)), labels=False)
             Path("conf", "mechanism").mkdir(parents=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,17 @@ SCHEMA = "columns:\n  colour: {kind: category, values: [red, blue]}\n" + "".join
     f"  {name}: {{kind: numeric, low: -8, high: 8, missing: true}}\n" for name in ("x1", "x2")
 )
 BOUGHT = "classes: private\ncolumns:\n  colour: {kind: category, levels: private}\n"
-BOUGHT += "  x1: {kind: number, levels: private}\n" + SCHEMA.splitlines()[-1] + "\n"
+BOUGHT += (
+    "  x1: {kind: number, levels: private}\n  day: {kind: date, levels: private}\n"
+    + SCHEMA.splitlines()[-1]
+    + "\n"
+)
+
+
+def _day(number: float) -> str:
+    """A date of a number; none where that is missing."""
+    days = 0 if number != number else int(min(max(1000 * number, -7e5), 2.9e6))
+    return "" if number != number else str(dt.date.fromordinal(dt.date(1970, 1, 1).toordinal() + days))
 
 
 def made(seed: int, several: bool = False, n_classes: int = 3) -> MixedRecords:
@@ -37,16 +48,20 @@ def made(seed: int, several: bool = False, n_classes: int = 3) -> MixedRecords:
     return MixedRecords(numbers, rng.integers(2, size=(n, 1)), y, persons)
 
 
-def write(name: str, cells: MixedRecords, *, labels: bool = True) -> None:
-    """Write records, texts by their numbers in files of numbers; LIBSVM's points without labels have 0."""
+def write(name: str, cells: MixedRecords, *, labels: bool = True, days: bool = False) -> None:
+    """Write records, texts by their numbers in files of numbers; LIBSVM's points without labels have 0.
+
+    A CSV file may have `days`, made of the second numbers: of the years 50 to 9900 at the ends.
+    """
     X, y = np.column_stack([cells.numbers, cells.texts]).astype(float), cells.y * labels
     if name.endswith(".csv"):
         texts = [[COLOURS[code] for code in row] for row in cells.texts.tolist()]
         columns = zip(cells.persons.tolist(), cells.numbers.tolist(), texts, y.tolist(), strict=True)
-        lines = [COLUMNS[: 4 + labels]]
+        lines = [COLUMNS[: 4 + labels] + ("day",) * days]
         for person, numbers, named, label in columns:
             shown = ["" if x != x else f"{x:g}" if x == round(x, 3) else repr(x) for x in numbers]
-            lines.append((PERSONS[person], *shown, *named, CLASSES[label])[: 4 + labels])
+            day = [_day(numbers[1])] * days
+            lines.append((PERSONS[person], *shown, *named, CLASSES[label])[: 4 + labels] + tuple(day))
         Path(name).write_text("\n".join(map(",".join, lines)) + "\n")
     elif name.endswith((".jsonl", ".parquet")):
         import pandas as pd

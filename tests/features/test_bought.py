@@ -202,6 +202,24 @@ def test_levels_and_bounds_are_those_of_many_records():
     assert found["text"].levels == []  # all texts are unseen, and the release goes on
 
 
+def test_bounds_of_dates_are_years_that_no_one_record_decides():
+    when = {"when": Column("date", bought=True, missing=True)}
+    one = Bought.of(when, math.sqrt(2) / 6, 1e-3, 400, exact=False)
+    days = np.arange(400) % 1826 * 4.5 + 16436  # from 2015 to the end of 2019
+    X, other = pd.DataFrame({"when": days}), pd.DataFrame({"when": np.append(days[1:], 2932896)})
+    seen = np.zeros(2)
+    for seed in range(200):
+        for side, data in enumerate((X, other)):
+            door = Door(SeededNoise(np.random.SeedSequence([seed, side])))
+            found = one.columns(when, one.release(cells_of(one, data), door))["when"]
+            if (seed, side) == (1, 0):
+                assert found.about == "2015-01-01 to 2019-12-31"
+            seen[side] += found.high > 40_000
+    # sqrt(2)/6-GDP: .094 in total variation; and five deviations of two shares of 200 draws
+    assert abs(seen[0] - seen[1]) / 200 < 0.094 + 5 * math.sqrt(0.5 / 200)
+    assert seen.max() < 20
+
+
 def test_what_would_find_nothing_is_refused_before_it_costs():
     one, _ = bought(320, 9, 6, 0.1)
     with pytest.raises(ConfigError, match=r"levels: private.* of 320 records, only what 135 share"):
@@ -226,6 +244,36 @@ def files(tmp_path, monkeypatch):
         "  age: {kind: numeric, levels: private}\n  dept: {kind: category, levels: private}\n"
     )
     return ["dataset=csv", "dataset.path=p.csv", "dataset.schema=s.yaml", "mechanism=best", "eps=2"]
+
+
+def test_dates_of_a_described_file_are_bought(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("opendp")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+    days = pd.Timestamp("2015-01-01") + pd.to_timedelta(np.arange(3_000) % 1826, unit="D")
+    shown = days.strftime("%d.%m.%Y").to_series(index=range(3_000))
+    label = np.where(days.year > 2017, "late", "early")
+    shown[:2] = ["01.02.1823", "03.04.1823"]
+    pd.DataFrame({"when": shown, "label": label}).to_csv("p.csv", index=False)
+    sets = ["--set", "when.levels=private", "--set", "label.levels=private"]
+    assert main(["data", "describe", "p.csv", "--target", "label", *sets]) == 0
+    assert "when: {kind: date, low: null, high: null" in (text := Path("p.schema.yaml").read_text())
+    assert "1823" not in text
+    assert "late" not in text
+    (command,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("next: ")]
+    argv = command.split()[3:]
+    assert argv == ["dataset=p.schema.yaml", "dataset.public=marginals"]
+    with_points = [*argv, "mechanism=best", "eps=4", "generate.points=60"]
+    assert main(["ledger", "init", *argv, "--eps", "4", "--delta", "0.001"]) == 0
+    assert main(["run", *with_points, "release=true", "hydra.run.dir=out"]) == 0
+    data = json.loads(Path("out/certificate.json").read_text())["data"]
+    assert (data["schema"]["when"]["low"], data["schema"]["when"]["high"]) == ("2015-01-01", "2019-12-31")
+    assert data["schema"]["when"]["from"] == "bought of private records, within eps and delta"
+    assert (data["classes"], data["target"]) == (["early", "late"], "label")
+    Path("new.csv").write_text("when\n05.06.2016\n07.08.2031\n")
+    capsys.readouterr()
+    assert main(["predict", "out/student.skops", "new.csv"]) == 0
+    assert capsys.readouterr().out.split() == ["early", "late"]
 
 
 def test_a_release_with_levels_and_bounds_bought(files, capsys):
