@@ -228,7 +228,8 @@ class GnmaxSession(Session):
             return np.ones(shape, dtype=bool)
         largest = np.broadcast_to(counts.max(axis=1)[:, None], shape)
         kind = GaussianNoise(sensitivity=1.0, sigma=plan.sigma_check)
-        return np.asarray(self._check.release(largest, kind, releases) >= plan.threshold)
+        noisy = self._check.release(largest, kind, releases)
+        return np.asarray(noisy >= plan.threshold)
 
     def not_private(self) -> dict[str, float]:
         """Figures computed from votes: NOT differentially private, for experiments only."""

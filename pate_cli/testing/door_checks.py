@@ -67,7 +67,7 @@ class Run:
         self.form, self.labels, self.plan, self.records = form, labels, form.plan(), form.records(labels)
         self.noise = Logged(np.random.SeedSequence(5))
         self.door = Recorder(self.noise)
-        self.fits: Fits | None = None if form.retrained else {}
+        self.fits: Fits | None = None if form.retrained else {} if form.fits is None else form.fits
         with fits_kept(self.fits):
             self.votes = form.votes(self.records) if self.plan.asks_votes else None
         self.rng = np.random.default_rng(SEED)

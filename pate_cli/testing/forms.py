@@ -18,6 +18,7 @@ from pate_cli import features, mechanisms, teachers
 from pate_cli.checks import Or, Whole
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.learners import make_learner
+from pate_cli.testing.learners import Fits
 from pate_cli.testing.unlike import Columns, MixedRecords, Way
 from pate_cli.types import PrivateRecords, PublicPoints, Setting, Votes
 
@@ -57,6 +58,7 @@ class Form:
     retrained: bool = field(default=False, repr=False)  # all teachers, whichever record changed
     kept: dict[bytes, Votes] | None = field(default=None, repr=False, compare=False)
     """Votes by records and teachers, for forms that share them; None keeps none."""
+    fits: Fits | None = field(default=None, repr=False, compare=False)  # of forms that share them
 
     def __str__(self) -> str:
         kinds = [f"{key}={value}"[:40] for key, value in self.options + self.few]
@@ -225,10 +227,11 @@ def forms_of(name: str, given: Mapping[str, Any] | None, changes: Mapping[str, A
     if math.isinf(changes.get("eps", 1.0)):
         raise ConfigError("eps", changes["eps"], "a finite number: without noise nothing is claimed")
     kept: dict[bytes, Votes] = {}
+    fits: Fits = {}
     listed = [{}, *mechanisms.find(name).Options.checked] if given is None else [given]
     forms = []
     for i, options in enumerate(listed):
-        form = Form(name, tuple(options.items()), changes=tuple(changes.items()), kept=kept)
+        form = Form(name, tuple(options.items()), changes=tuple(changes.items()), kept=kept, fits=fits)
         form = form if form.works() else replace(form, n_features=1)
         persons = form.plan().persons != "one record"  # an InputError if it takes no form at all
         exact, three = (replace(form, **kind).works() for kind in ({"exact": True}, {"n_classes": 3}))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from typing import Any
 from unittest import mock
 
@@ -12,12 +13,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli import teachers
-from pate_cli.teachers import training
+from pate_cli.teachers import batched_logistic, training
 
 __all__ = ["Failing", "Fits", "fits_kept"]
 
 Fits = dict[bytes, Any]
-"""Fitted teachers by all that a fit is given: learner, records of the part, seed and weights."""
+"""Fitted teachers by a hash of all that a fit is given: learner, records of the part, seed and weights."""
 
 
 class Failing(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -43,17 +44,24 @@ class Failing(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 @contextmanager
 def fits_kept(fits: Fits | None) -> Iterator[None]:
-    """Fit no teacher twice that is given the same: so a record that is replaced costs one fit. None: do."""
+    """Fit nothing twice that is given the same: so a record that is replaced costs one fit. None: do."""
     if fits is None:
         yield
         return
-    fit_part = training.fit_part
 
-    def kept(learner: Any, X: Any, y: Any, **given: Any) -> Any:
-        key = pickle.dumps((learner, X, y, sorted(given.items())))
-        if key not in fits:
-            fits[key] = fit_part(learner, X, y, **given)
-        return fits[key]
+    def once(fit: Callable[..., Any]) -> Callable[..., Any]:
+        def kept(*given: Any, **named: Any) -> Any:
+            key = sha256(pickle.dumps((fit.__name__, given, sorted(named.items())))).digest()
+            if key not in fits:
+                fits[key] = fit(*given, **named)
+            return fits[key]
 
-    with mock.patch.object(training, "fit_part", kept), mock.patch.object(teachers, "fit_part", kept):
+        return kept
+
+    alone, together = once(training.fit_part), once(batched_logistic.fit_parts)
+    with (
+        mock.patch.object(training, "fit_part", alone),
+        mock.patch.object(teachers, "fit_part", alone),
+        mock.patch.object(batched_logistic, "fit_parts", together),
+    ):
         yield

@@ -34,6 +34,7 @@ from pate_cli.privacy.noise import SeededNoise
 from pate_cli.release import Ledger, LedgerDirectory, Protected, open_ledgers, release
 from pate_cli.testing.doors import Recorder, Replay
 from pate_cli.testing.failure import require
+from pate_cli.testing.learners import Fits, fits_kept
 from pate_cli.testing.tables import BOUGHT, CLASSES, SCHEMA, TABLES, N, made, write
 from pate_cli.testing.unlike import EXTREMES, Columns, MixedRecords, Way, failing_teachers
 
@@ -50,7 +51,7 @@ _ANOTHER, _MOST_TRIED = "another record with a teacher", 10  # tried until one m
 KINDS: tuple[dict[str, Any], ...] = (
     {"evaluated": True, "teacher": "linear_svm"},
     {"points": "two files", "persons": True, "evaluated": True, "teacher": FAILING, "n_classes": 2},
-    {"points": "ranges", "teacher": "tree"},
+    {"points": "ranges", "teacher": "tree", "retrained": True},
     {"points": "marginals", "persons": True, "defaults": True},
 )
 """Releases with each sort of points; each two of records and persons, evaluated and not, come together."""
@@ -100,6 +101,7 @@ class Release:
     n_classes: int = 3  # or two, with a threshold where it is evaluated
     format: str = "csv"  # or jsonl, parquet; or npz, libsvm: of numbers
     brief: bool = field(default=False, repr=False)  # all that changes in a record changes at once
+    retrained: bool = field(default=False, repr=False)  # all teachers, whichever record changed
 
     def __str__(self) -> str:
         options = [f"{key}={value}"[:40] for key, value in self.options]
@@ -134,6 +136,7 @@ class Release:
         out, err = io.StringIO(), io.StringIO()
         with TemporaryDirectory() as place, ExitStack() as stack:
             stack.enter_context(chdir(place))
+            stack.enter_context(fits_kept(None if self.retrained else self._fits))
             stack.enter_context(mock.patch.dict(os.environ, PATE_LEDGER=str(Path(place, "ledger"))))
             write(f"people.{self.format}", records, days=self.bought)
             Path("schema.yaml").write_text(BOUGHT if self.bought else SCHEMA)
@@ -190,6 +193,10 @@ class Release:
         if mechanisms.read(self.name, dict(self.options)).best_points(PRIVATE, 3, 1.0) is not None:
             return [*sizes, "split.public=auto", f"eps={BEST_AT}"]
         return [*sizes, f"split.public={M}", "eps=24"]
+
+    @cached_property
+    def _fits(self) -> Fits:
+        return {}
 
     @cached_property
     def records(self) -> MixedRecords:
