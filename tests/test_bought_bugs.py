@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from bought_schema import Buying, whole
-from test_seeded_bugs import edit
+from test_seeded_bugs import caught, edit
 
+from pate_cli.cli import main
 from pate_cli.testing import CheckFailed
 
 best, integers, persons = Buying("best"), Buying("best", exact=True), Buying("gaussian", persons=True)
@@ -14,7 +15,7 @@ BUGS = [
     ("no threshold", best, f"{counts}.draw", ".astype(float) >= self.least", ".astype(float) >= -1e9"),
     ("the exact count decides", best, f"{counts}.draw", "out[:, 2].astype(float) >= self.least",
      "value[:, 2].astype(float) >= 1"),
-    ("half of the noise", best, f"{room}:Bought.release", "sigma=self.sigma", "sigma=self.sigma / 2"),
+    ("half of the noise", best, f"{room}:Bought.kind", "sigma=self.sigma", "sigma=self.sigma / 2"),
     ("P(Z >= T) for P(1 + Z >= T)", best, f"{room}:Bought._holds", "_tail(least - 1,", "_tail(least,"),
     ("the event without its texts", integers, f"{counts}.event", "touched, delta=self.delta", "touched"),
     ("sqrt(J) for sqrt(2 J)", best, f"{room}:Bought.sensitivity", "2 * len(self.names)", "len(self.names)"),
@@ -62,3 +63,41 @@ def test_a_seeded_bug_is_caught(form, where, right, wrong, monkeypatch):
     edit(monkeypatch, where, right, wrong)
     with pytest.raises(CheckFailed):
         whole(form)
+
+
+AUDIT = ["--bought", "3", "--marginals", "4", "--runs", "4000", "mechanism=best", "eps=1"]
+
+
+@pytest.mark.parametrize(
+    ("where", "right", "wrong"),
+    [
+        pytest.param(
+            f"{counts}.draw", ".astype(float) >= self.least", ".astype(float) >= -1e9", id="no threshold"
+        ),
+        pytest.param(f"{counts}.draw", "self.sigma,", "self.sigma / 30,", id="a thirtieth of the noise"),
+        pytest.param(
+            "features.generated:Marginals.release", "sigma=self.sigma", "sigma=self.sigma / 8", id="marginals"
+        ),
+    ],
+)
+def test_the_audit_of_a_bought_schema_sees_it(where, right, wrong, monkeypatch, capsys):
+    if "audit" not in passed:
+        assert not caught(AUDIT, capsys)
+        passed.add("audit")
+    edit(monkeypatch, where, right, wrong)
+    assert caught(AUDIT, capsys)
+
+
+def test_an_audit_leaves_no_purchase_out_in_silence(capsys):
+    for more, why in (
+        (["dataset=csv"], "--bought what is paid for"),
+        (["--bought", "3", "--marginals", "2"], "--bought: got 3; accepted: at most 2"),
+        (["--bought", "3", "mechanism=svt"], "with levels: private"),
+        (["--bought", "3", "--records", "300"], "by hand: of 300 records"),
+    ):
+        assert (
+            main(["audit", "eps=1", *(["mechanism=best"] if "mechanism=svt" not in more else []), *more]) == 2
+        )
+        said = capsys.readouterr().err
+        assert why in said
+        assert said.count("\n") == 1

@@ -17,6 +17,7 @@ from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.features.generated import Generated, Marginals
 from pate_cli.mechanisms.votes import VoteAttack
 from pate_cli.runs.guarantee import MarginalsAudit, whole
+from pate_cli.runs.schema_audit import SchemaAudit
 from pate_cli.types import Setting
 
 if TYPE_CHECKING:
@@ -53,11 +54,13 @@ def make_target(
     persons: bool,
     seed: int,
     marginals: int | None = None,
+    bought: int | None = None,
 ) -> Target:
     """Calibrate the mechanism of a configuration, and list the attacks on it.
 
     `records`, `teachers` and `runs` have defaults if None. With `marginals`, of so many columns, these are
-    attacked in place of the mechanism that they leave a share of the budget. InputError if the mechanism
+    attacked in place of the mechanism that they leave a share of the budget; with `bought`, what buys levels
+    of so many of the columns, and they after it. InputError if the mechanism
     cannot be calibrated, or there is nothing to attack.
     """
     if math.isinf(config.eps):
@@ -66,12 +69,17 @@ def make_target(
     teachers = teachers or config.teacher.count
     mechanism: Any
     mechanism, setting = _feasible(config, queries, classes, records, teachers)
-    if marginals:
+    if marginals or bought:
+        if (n_bought := bought or 0) > (n_columns := marginals or n_bought):
+            raise ConfigError("--bought", bought, f"at most {n_columns}, the columns of --marginals")
         calibrated = partial(mechanisms.find(config.mechanism.name).calibrate, config.mechanism.options)
-        columns = {f"x{i}": Column(low=0.0, high=1.0) for i in range(marginals)}
+        known, texts = Column(low=0.0, high=1.0), Column("category", bought=True, missing=True)
+        columns = {f"x{i}": texts if i < n_bought else known for i in range(n_columns)}
         points = Generated(None, None, "", columns, True)
         beside = whole(calibrated, setting, points, config.generate.share, False)
-        mechanism = MarginalsAudit(cast(Marginals, beside.marginals), setting.delta)
+        of_points = cast(Marginals, beside.marginals)
+        mechanism = MarginalsAudit(of_points, setting.delta)
+        mechanism = SchemaAudit(beside.bought, of_points) if beside.bought else mechanism
     if not isinstance(mechanism, mechanisms.VoteMechanism):
         attacks = _attacks(mechanism, setting, persons)
         runs = runs or max(attack.runs for attack in attacks)

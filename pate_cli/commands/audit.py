@@ -26,15 +26,25 @@ __all__ = ["main"]
 _OTHERS = ("compute", "release", "ledger", "repeats", "name", "tags", "hydra")
 _UNUSED = dict.fromkeys(_OTHERS, "not used by pate audit") | {
     "dataset.unit": "here it is --persons",  # before the key above it
-    "dataset": "pate audit loads no data; --queries, --records and --classes say what there is",
+    "dataset": "pate audit loads no data; --queries, --records and --classes say what there is, --marginals"
+    " and --bought what is paid for its public points and its schema",
     "split": "pate audit loads no data; --queries and --records say what there is",
     "seed": "here it is --seed N",
     "teacher.size": "here it is --teachers N, or teacher.count=N",
 }
 """Keys that an audit does not use."""
 
-_LEAST = {"runs": 100, "marginals": 1, "queries": 1, "records": 10, "teachers": 4, "classes": 2, "seed": 0}
-_SIZES = ("queries", "classes", "records", "teachers", "runs", "persons", "seed", "marginals")
+_LEAST = {
+    "runs": 100,
+    "marginals": 1,
+    "bought": 1,
+    "queries": 1,
+    "records": 10,
+    "teachers": 4,
+    "classes": 2,
+    "seed": 0,
+}
+_SIZES = ("queries", "classes", "records", "teachers", "runs", "persons", "seed", "marginals", "bought")
 
 
 def main(argv: list[str]) -> int:
@@ -56,7 +66,8 @@ def main(argv: list[str]) -> int:
     worst, claim = max(findings, key=lambda finding: finding.bound), plan.guarantee
     moved = numbers.get("votes_moved", 0)
     violation = worst.bound > claim.eps or bool(differing) or moved > 1
-    m, beside = config.mechanism, "noisy marginals beside " * bool(options.marginals)
+    m, beside = config.mechanism, "noisy marginals beside " * bool(options.marginals or options.bought)
+    beside = f"levels bought and {beside}" if options.bought else beside
     name = m.label if target.learner or m.label == m.oracle else f"{m.oracle}, the oracle of {m.name}"
     title = f"{beside}{name}: {_sizes(numbers, learner=target.learner)}"
     verdict = _verdict(worst, claim, options.confidence, differing, moved)
@@ -127,6 +138,13 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         metavar="COLUMNS",
         help="attack the noisy marginals of so many columns (dataset.public=marginals) beside the mechanism",
+    )
+    parser.add_argument(
+        "--bought",
+        type=int,
+        metavar="COLUMNS",
+        help="attack what buys levels of so many of these columns (levels: private in a schema, classes are"
+        " one more), and the marginals after it",
     )
     parser.add_argument("--classes", type=int, default=2, help="of the votes; %(default)s")
     parser.add_argument("--confidence", type=float, default=0.95, help="of all bounds together; %(default)s")

@@ -222,6 +222,17 @@ class Bought:
             )
             raise ConfigError("dataset.schema", "levels: private", accepted)
 
+    @property
+    def kind(self) -> ThresholdedCounts:
+        """What the histogram is released as."""
+        return ThresholdedCounts(
+            sensitivity=self.sensitivity,
+            sigma=self.sigma,
+            least=self.least,
+            n_texts=len(self.texts),
+            exact=self.exact,
+        )
+
     def release(self, cells: Mapping[str, Iterable[Any]], door: Door) -> NDArray[Any]:
         """Release the histogram of cells, one of each record: see `cells_of`."""
         rows: list[tuple[str, Any, float]] = []
@@ -232,17 +243,7 @@ class Bought:
         value = np.empty((len(rows), 3), dtype=object)
         for at, row in enumerate(rows):
             value[at] = row
-        released: NDArray[Any] = door.release(
-            value,
-            ThresholdedCounts(
-                sensitivity=self.sensitivity,
-                sigma=self.sigma,
-                least=self.least,
-                n_texts=len(self.texts),
-                exact=self.exact,
-            ),
-            1,
-        )
+        released: NDArray[Any] = door.release(value, self.kind, 1)
         return released
 
     def columns(self, declared: Mapping[str, Column], released: NDArray[Any]) -> dict[str, Column]:
