@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import shlex
@@ -34,6 +35,7 @@ MESES = [
 ]
 
 
+@functools.cache
 def cells(seed=0, n=N):
     """Columns of texts, by what they are like; `y` is the class."""
     rng = np.random.default_rng(seed)

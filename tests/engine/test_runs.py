@@ -49,7 +49,7 @@ def status(out: Path) -> str:
 def expected(tmp_path_factory) -> list[dict[str, str]]:
     """Numbers of some repeats, done in one process."""
     out = tmp_path_factory.mktemp("one") / "out"
-    assert main(["run", *SMALL, "repeats=40", "compute.workers=1", f"hydra.run.dir={out}"]) == 0
+    assert main(["run", *SMALL, "repeats=16", "compute.workers=1", f"hydra.run.dir={out}"]) == 0
     return numbers(out)
 
 
@@ -89,7 +89,7 @@ def test_the_same_numbers_on_a_cluster_that_is_there(tmp_path, cluster, expected
 @pytest.mark.parametrize("where", WORKER)
 def test_a_killed_worker_loses_no_result(tmp_path, expected, where):
     out = tmp_path / "out"
-    run = pate(tmp_path, "repeats=40", f"compute={where}", "compute.workers=2")
+    run = pate(tmp_path, "repeats=16", f"compute={where}", "compute.workers=2")
     below = at_work(run, where, out)
     assert status(out) == "running"
     below[0].kill()  # both were at work

@@ -104,19 +104,19 @@ def test_a_candidate_loses_one_record_and_not_all() -> None:
 def test_a_category_that_teachers_never_saw_moves_their_error_by_one_record() -> None:
     """`svt` with a private cutoff: the estimate moves by 1/n_holdout, and the run goes on."""
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 3, size=(600, 2)).astype(float)
+    X = rng.integers(0, 3, size=(300, 2)).astype(float)
     y = (X[:, 0] > 1).astype(np.int64)
-    setting = Setting(50.0, 1e-5, 600, 20, 6, 2, 2, 60, False, (BAYES, {}), ("tree", {}), "drop")
+    setting = Setting(50.0, 1e-5, 300, 20, 6, 2, 2, 30, False, (BAYES, {}), ("tree", {}), "drop")
     plan: Any = mechanisms.calibrate("svt", {"cutoff": "private"}, setting)
     public = PublicPoints(rng.integers(0, 3, size=(20, 2)).astype(float))
-    held, taught = np.random.default_rng(1).permutation(600)[[0, -1]]
+    held, taught = np.random.default_rng(1).permutation(300)[[0, -1]]
 
     def run(X: Any, door: Any) -> Any:
         plan.release(Private(PrivateRecords(X, y)), public, door, np.random.default_rng(1))
         return door
 
     door = run(X, Recorder(SeededNoise(np.random.SeedSequence(0))))
-    for record, most in ((held, 1 / plan.n_holdout), (taught, 1 / 60)):
+    for record, most in ((held, 1 / plan.n_holdout), (taught, 1 / 30)):
         for row in ([7.0, 0.0], [-1.0, 1.0], [1e39, 1e308], [0.5, -0.0]):
             near = X.copy()
             near[record] = row
