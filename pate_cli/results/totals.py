@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,7 +64,7 @@ def totals(verdicts: Sequence[Counted]) -> list[str]:
         sentences.append(
             f"Of {n} recipes that judge by intervals each has a wrong verdict with probability at most "
             f"{wrong:.0%}: at most {wrong * n:.1f} recipes with one are to be expected, and, if recipes err "
-            f"independently, none with probability at least {LEVEL**n:.0%}."
+            f"independently, none with probability at least {math.floor(100 * LEVEL**n)}%."
         )
     return sentences
 

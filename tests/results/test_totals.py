@@ -47,7 +47,7 @@ def test_totals_by_kind():
         "Questions of our own: 2, in no total.",
         "Of 3 recipes that judge by intervals each has a wrong verdict with probability at most 5%: "
         "at most 0.2 recipes with one are to be expected, and, if recipes err independently, none with "
-        "probability at least 86%.",
+        "probability at least 85%.",
     ]
 
 
