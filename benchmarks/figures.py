@@ -47,6 +47,8 @@ class Figure:
 
 _MUSHROOM = "pate frontier dataset=mushroom --methods best,gaussian,scores,svt"
 _COUNTS = "pate run -m dataset=mushroom mechanism=gaussian,svt"
+_TABLES = "--tables mushroom,magic,spambase,adult,flights:target=delayed,diamonds:target=cut"
+_OF_TABLES = ("dataset", "method", "eps", "repeat", "accuracy")
 _REPEATS = ("method", "eps", "repeat", "accuracy")
 FIGURES = {
     "privacy-cost": Figure(
@@ -66,13 +68,28 @@ FIGURES = {
     ),
     "peers": Figure(
         (
-            "pate frontier --config-dir experiments/peers/conf --tables mushroom,magic,spambase "
-            "--methods best,scores,score_boosting,gaussian,ebm --eps 0.5,1,2 --repeats 3 --output peers",
+            f"pate frontier --config-dir experiments/peers/conf {_TABLES} --eps 0.5,1,2 --repeats 3 "
+            "--methods best,gaussian,ebm,dp_logistic --output peers",
         ),
         "peers",
         "pate frontier --tables spambase --methods best,gaussian --eps 1 --repeats 1 --no-limit "
         "--output again",
-        ("dataset", "method", "eps", "repeat", "accuracy"),
+        _OF_TABLES,
+    ),
+    "scores": Figure(
+        (f"pate frontier {_TABLES} --eps 0.5,1,2,4 --repeats 3 --methods scores --no-limit --output scores",),
+        "scores",
+        "pate frontier --tables spambase --methods scores --eps 1 --repeats 1 --no-limit --output again",
+        _OF_TABLES,
+    ),
+    "unseen": Figure(
+        (
+            "pate frontier --tables HI:target=whi,OFP:target=privins,Computers:target=cd --eps 0.5,2 "
+            "--repeats 5 --methods best,gaussian,scores --no-limit --output unseen",
+        ),
+        "unseen",
+        "pate frontier --tables spambase --methods scores --eps 0.5 --repeats 1 --no-limit --output again",
+        _OF_TABLES,
     ),
     "figure1": Figure(
         ("pate reproduce figure1",),

@@ -170,12 +170,13 @@ def _in(words: Sequence[str], stream: Sequence[str]) -> bool:
 
 
 def _agrees(words: Sequence[str], i: int, printed: str) -> bool:
-    shown, got = _number(words[i]), _number(printed)
+    half = bool(i) and words[i - 1] == "±"  # a percent sign stands behind it
+    shown, got = (_number(word.removesuffix("%") if half else word) for word in (words[i], printed))
     if shown is None or got is None:
         return words[i] == printed
     if i + 2 < len(words) and words[i + 1] == "±":
-        within = _number(words[i + 2])
+        within = _number(words[i + 2].removesuffix("%"))
         return within is not None and abs(shown - got) <= within
-    if i and words[i - 1] == "±":
+    if half:
         return shown / 2 <= got <= 2 * shown
     return abs(shown - got) <= 0.01 * abs(shown)
