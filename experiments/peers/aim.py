@@ -27,7 +27,6 @@ from pate_cli.types import Answers, FloatArray, PrivacyLoss, Private, PublicPoin
 
 from .peer import Peer, check
 
-_ROUNDS = 16  # a column: most rounds, as published
 _MEASURING = 0.9  # share of rho for noisy marginals; the rest chooses them
 _MEGABYTES = 1.0  # of the graphical model at most
 _MOST_COLUMNS = 30  # every round compares all pairs
@@ -40,6 +39,7 @@ class Options(MechanismOptions):
     """Options of `mechanism=aim`."""
 
     bins: int = option(8, Whole(2))
+    rounds: int = option(16, Whole(1))
 
 
 def calibrate(options: Options, setting: Setting) -> Mechanism:
@@ -49,7 +49,7 @@ def calibrate(options: Options, setting: Setting) -> Mechanism:
         raise InfeasibleError(f"mechanism=aim takes up to {_MOST_COLUMNS} columns; here {setting.n_features}")
     log = math.log(1 / setting.delta)
     rho = (math.sqrt(log + setting.eps) - math.sqrt(log)) ** 2
-    return Aim(setting.eps, setting.delta, rho, options.bins, setting)
+    return Aim(setting.eps, setting.delta, rho, options.bins, options.rounds, setting)
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class Aim(Peer):
 
     rho: float
     bins: int
+    rounds: int
     setting: Setting
 
     @property
@@ -117,10 +118,11 @@ class Aim(Peer):
         from mbi.estimation import MirrorDescent
         from mbi.junction_tree import hypothetical_model_size
 
+        most = self.rounds * len(data.domain)
         domain, total, left = data.domain, float(self.setting.n_private), self.rho
         held: list[tuple[int, ...]] = [(k,) for k in range(len(domain))]
-        sigma = math.sqrt(_ROUNDS * len(domain) / (_MEASURING * left))
-        eps = math.sqrt(8 * (1 - _MEASURING) * left / (_ROUNDS * len(domain)))
+        sigma = math.sqrt(most / (_MEASURING * left))
+        eps = math.sqrt(8 * (1 - _MEASURING) * left / most)
         measured: list[LinearMeasurement] = []
         new = held.copy()
         model: Any = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from pate_cli import cli, mechanisms
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.kinds import LaplaceNoise
+from pate_cli.results import read_repeats
 from pate_cli.types import Setting
 
 CONF = str(Path(__file__).resolve().parents[2] / "experiments" / "peers" / "conf")
@@ -25,24 +27,33 @@ def calibrated(name, **options):
     return mechanisms.calibrate(f"pate_cli.experiments.peers.{name}", options, setting)
 
 
-@pytest.mark.parametrize(("name", "module"), [("ebm", "interpret.privacy"), ("aim", "mbi")])
+PEERS = [("ebm", "interpret.privacy"), ("aim", "mbi"), ("dp_logistic", "diffprivlib")]
+
+
+@pytest.mark.parametrize(("name", "module"), PEERS)
 def test_without_its_package_a_peer_is_refused_in_one_line(name, module, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setenv("PEER_PYTHON", "no-such-python")
     argv = ["frontier", "--config-dir", CONF, "--methods", f"gaussian,{name}", "--eps", "1", *SMALL]
     assert cli.main(argv) == 2
     assert f"mechanism={name} needs " in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_ebm_is_on_the_same_splits(monkeypatch, capsys, tmp_path):
-    pytest.importorskip("interpret")
+@pytest.mark.parametrize("name", ["ebm", "dp_logistic"])
+def test_a_peer_is_on_the_same_splits(name, monkeypatch, capsys, tmp_path):
+    if name == "ebm":
+        pytest.importorskip("interpret")
+    elif "PEER_PYTHON" not in os.environ:
+        pytest.skip("PEER_PYTHON, a Python with diffprivlib, is not set")
     monkeypatch.chdir(tmp_path)
-    argv = ["frontier", "--config-dir", CONF, "--methods", "noisy_gd,ebm", "--eps", "4", "--repeats", "2"]
-    argv.append("--no-limit")
-    assert cli.main([*argv, "--output", "out", *SMALL]) == 0, capsys.readouterr().err
-    assert "ebm" in capsys.readouterr().out
-    assert cli.main(["run", "--config-dir", CONF, "mechanism=ebm", "eps=1", "release=true", *SMALL]) == 2
+    argv = ["frontier", "--config-dir", CONF, "--methods", f"noisy_gd,{name}", "--eps", "4", "--repeats", "2"]
+    argv += ["--no-limit", "--json", "--output", "out", *SMALL]
+    assert cli.main(argv) == 0, capsys.readouterr().err
+    repeats = read_repeats("out")
+    assert repeats.loc[repeats["method"] == name, "accuracy"].mean() > 0.65
+    assert cli.main(["run", "--config-dir", CONF, f"mechanism={name}", "eps=1", "release=true", *SMALL]) == 2
 
 
 def test_the_ebm_adds_the_noise_that_its_claim_needs():
