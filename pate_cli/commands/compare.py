@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from pate_cli.commands.named_results import collect
 from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.commands.reporting import show_report
-from pate_cli.commands.table import collect
 from pate_cli.results.marks import plain
 from pate_cli.terminal import out
 

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from pate_cli.commands.table import card_of, collect, find_release
+from pate_cli.commands.named_results import collect, find_release
 from pate_cli.errors import DataError, InputError
 from pate_cli.terminal import check_file, err, write_output
 
@@ -45,6 +45,8 @@ def main(argv: list[str]) -> int:
 
 def _of_release(directory: Path, output: Path, options: argparse.Namespace) -> int:
     """Write the card of a release, not among its files, which `pate verify` compares."""
+    from pate_cli.release.card import Card
+    from pate_cli.release.certificates import made_of
     from pate_cli.results.html import render
 
     if output.resolve().is_relative_to(directory.resolve()):
@@ -52,7 +54,7 @@ def _of_release(directory: Path, output: Path, options: argparse.Namespace) -> i
         raise InputError(f"--output {output}: accepted: {accepted}")
     if options.view:
         raise InputError("--view: not with a release, whose page is made from its certificate alone")
-    page = card_of(directory).page
+    page = made_of(directory, lambda facts: Card(facts, str(directory)).page)
     text = render(replace(page, title=options.title or page.title))
     write_output(output, text)
     err().print(f"written to {output}", style="dim", markup=False, soft_wrap=True)

@@ -6,7 +6,7 @@ import argparse
 import math
 from pathlib import Path
 
-from pate_cli.commands.table import collect
+from pate_cli.commands.named_results import collect
 from pate_cli.errors import DataError, InputError
 from pate_cli.terminal import check_file, err, write_output
 

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pate_cli.commands.named_results import collect, find_release
 from pate_cli.commands.printing import add_output_options, print_table, print_text
-from pate_cli.errors import DataError, InputError, one_line
-from pate_cli.results.record_files import RECORD_NAME, read_record
+from pate_cli.errors import DataError, InputError
 from pate_cli.terminal import check_file, err, write_output
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from pate_cli.release.card import Card
     from pate_cli.results.tables import Table
 
 FORMATS = ("console", "csv", "markdown", "latex")
 _BY_EXTENSION = {".csv": "csv", ".md": "markdown", ".tex": "latex"}
 
 
-_NONE = "no result.json or repeats.csv in it"
 _WIDTH = 120  # of a terminal's table in a file
 
 
@@ -125,67 +120,19 @@ def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
     return outputs
 
 
-def collect(names: Sequence[str], nothing: str = "no run found") -> pd.DataFrame:
-    """Repeats in and below directories, with every setting; what cannot be read is named on stderr."""
-    from pate_cli.results.listing import find
-    from pate_cli.results.record_files import find_files
-    from pate_cli.results.repeats import find_repeats
-
-    if "" in names:  # as an unset variable of the shell is; to Path, the current directory
-        raise DataError("'': no path; give the directory of a run, or one above it (. for this one)")
-    paths = list(map(find, names))
-    repeats, unreadable = find_repeats(paths, constant=True)
-    reports = [f"{path}: {reason}" for path, reason in unreadable]
-    if repeats.empty:
-        where = ", ".join(map(str, paths))
-        releases = [str(path.parent) for path in find_files(paths, (RECORD_NAME,), [])]
-        one_by_one = f"a release measures nothing; of one: pate page {', '.join(releases[:3])}"
-        reports = reports or [one_by_one if releases else _NONE]
-        raise DataError(f"{where}: {nothing} ({'; '.join(reports)})")
-    for report in reports:
-        err().print(one_line(f"left out: {report}"), markup=False, soft_wrap=True)
-    return repeats
-
-
-def find_release(names: Sequence[str]) -> Path | None:
-    """Directory of the release, finished or not, that is named; None if it is anything else."""
-    from pate_cli.release.certificates import CERTIFICATE
-    from pate_cli.results.listing import find
-
-    if len(names) != 1 or not names[0]:
-        return None
-    place = find(names[0])
-    if place.is_file() and place.name in (RECORD_NAME, CERTIFICATE):
-        place = place.parent
-    if (place / CERTIFICATE).is_file():
-        return place
-    with suppress(DataError):
-        if read_record(place / RECORD_NAME).config.get("release"):
-            return place
-    return None
-
-
-def card_of(directory: Path) -> Card:
-    """What the certificate of a release says; DataError, in one line, if that is not one of ours."""
-    from pate_cli.release.card import Card
-    from pate_cli.release.certificates import read_certificate
-
-    _, facts, about = read_certificate(directory)
-    try:
-        card = Card({**facts, "files": about}, str(directory))
-        card.report()
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError, ArithmeticError):
-        lacks = "its certificate lacks what a page says; accepted: one of pate"
-        raise DataError(f"{directory}: {lacks}") from None
-    return card
-
-
 def _quality(directory: Path, options: argparse.Namespace) -> Table:
     """The figures of a release that was evaluated."""
     if options.by is not None or options.pivot or options.metrics or options.paired:
         raise InputError("--by, --pivot, --metrics, --paired: not with a release, which has one table")
-    table = card_of(directory).report().table
-    if not table.cells:
+
+    from pate_cli.release.certificates import made_of
+    from pate_cli.release.quality import Quality
+
+    def printed(facts: Mapping[str, Any]) -> Table | None:
+        quality = Quality.stated(facts)
+        return quality.printed() if quality else None
+
+    if (table := made_of(directory, printed)) is None:
         raise DataError(f"{directory}: released without evaluate=, so nothing was measured; see pate page")
     return table
 

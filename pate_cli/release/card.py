@@ -9,10 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from pate_cli.release.certificates import page_command
-from pate_cli.release.ledger import Ledger, shown
 from pate_cli.release.quality import MOST, Quality
 from pate_cli.results.html import Fact, Page, Section
-from pate_cli.results.marks import bare, listed, name, plain, quoted
+from pate_cli.results.marks import bare, listed, name, quoted
 from pate_cli.results.page import Report
 from pate_cli.results.sentences import GLOSSARY, best_attack
 from pate_cli.results.tables import Head, Table
@@ -45,8 +44,7 @@ class Card:
         self.eps, self.delta = float(self.guarantee["eps"]), float(self.guarantee["delta"])
         self.who = "person" if (self.guarantee.get("protects") or {}).get("unit") else "record"
         self.has_model = "student.skops" in facts.get("files", ["student.skops"])
-        measured = facts.get("evaluation") if self.has_model else None
-        self.quality = Quality(measured, self.data["classes"], self.who) if measured else None
+        self.quality = Quality.stated(facts)
 
     @property
     def opened(self) -> int:
@@ -252,11 +250,9 @@ class Card:
         table = Table([Head(head, numeric=False) for head in heads], cells, title="Columns")
         return [("table", table), ("p", classes)]
 
-    def report(self, ledger: Ledger | None = None) -> Report:
-        """What a terminal shows; with the ledger, what is left in it."""
-        quality, notes, left = self.quality, [], ""
-        if ledger is not None:
-            left = f" Left in the ledger: eps {shown(ledger.left[0])} of {shown(ledger.total[0])}."
+    def report(self, left: str = "") -> Report:
+        """What a terminal shows; `left` is a last sentence, on what is left in the ledger."""
+        quality, notes = self.quality, []
         does = "nothing is known of how good it is" if self.has_model else "noisy answers, without a model"
         if quality:
             n = f"{quality.evaluation['n']:,} {self.who}s"
@@ -266,15 +262,13 @@ class Card:
         if self.opened:
             of = f"The columns of {self.opened:,} records are public now"
             notes.append(f"{of}; the guarantee is for the others.")
-        table = quality.table() if quality else Table([], [])
-        cells = [[plain(cell) for cell in row] for row in table.cells]
         answer = f"Published in {bare(self.place)}, under {self.under}: {does}."
         if quality:
             does = quality.clause.removeprefix("is ")
             answer = f"Published in {bare(self.place)}: {does}, under {self.under}."
         return Report(
-            answer=f"{answer}{left}",
-            table=Table(table.columns, cells, table.records),
+            answer=f"{answer} {left}".strip(),
+            table=quality.printed() if quality else Table([], []),
             page=self.page,
             lines=() if quality else self._lines(),
             notes=notes,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pate_cli.errors import DataError, shortened
 from pate_cli.terminal import open_file
@@ -16,10 +17,13 @@ __all__ = [
     "CERTIFICATE",
     "CERTIFICATE_VERSION",
     "MOST_TEXT",
+    "made_of",
     "page_command",
     "read_certificate",
     "read_text",
 ]
+
+Made = TypeVar("Made")
 
 CERTIFICATE = "certificate.json"
 """Name of the file."""
@@ -77,6 +81,16 @@ def read_certificate(directory: Path) -> tuple[bytes, dict[str, Any], dict[str, 
         unknown = f"a certificate of version {shortened(repr(version))}"
         raise DataError(f"{path}: {unknown}; accepted: {', '.join(map(str, accepted))}")
     return content, facts, about
+
+
+def made_of(directory: Path, make: Callable[[dict[str, Any]], Made]) -> Made:
+    """Make something of the certificate of a release; DataError, in one line, if that lacks what it needs."""
+    _, facts, about = read_certificate(directory)
+    try:
+        return make({**facts, "files": about})
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, ArithmeticError):
+        lacks = "its certificate lacks what a page says; accepted: one of pate"
+        raise DataError(f"{directory}: {lacks}") from None
 
 
 def _unfinished(directory: Path) -> str:

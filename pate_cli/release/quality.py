@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from pate_cli.results.bars import Share, ranges, shares
-from pate_cli.results.marks import quoted
+from pate_cli.results.marks import plain, quoted
 from pate_cli.results.svg import short
 from pate_cli.results.tables import ABSENT, Head, Table
 
 __all__ = ["MOST", "Percent", "Quality", "frequency"]
 
+_MODEL = ("student.skops",)  # what a release has of which the files are not stated
 _MEASURES = ("share", "recall", "precision")
 _UNTOLD = "too few to tell"
 MOST = 30
@@ -50,6 +51,14 @@ class Quality:
     evaluation: Mapping[str, Any]
     classes: Sequence[str]
     who: str = "record"
+
+    @classmethod
+    def stated(cls, facts: Mapping[str, Any]) -> Quality | None:
+        """What a certificate states; None of one without a model, or without a test of it."""
+        if not (measured := facts.get("evaluation")) or "student.skops" not in facts.get("files", _MODEL):
+            return None
+        person = (facts["guarantee"].get("protects") or {}).get("unit")
+        return cls(measured, facts["data"]["classes"], "person" if person else "record")
 
     def of(self, measure: str, code: int | None = None) -> Percent | None:
         """A figure, of a class where a code is given; None where it cannot be told."""
@@ -133,6 +142,11 @@ class Quality:
     def named(self, code: int) -> str:
         """A class in a sentence."""
         return quoted(short(self.classes[code], 40))
+
+    def printed(self) -> Table:
+        """Its table, without marks in the cells."""
+        table = self.table()
+        return Table(table.columns, [[plain(cell) for cell in row] for row in table.cells], table.records)
 
     def table(self, most: int | None = MOST) -> Table:
         """The measures of two classes, or the classes, at most so many, a row each."""

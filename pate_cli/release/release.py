@@ -23,7 +23,7 @@ from pate_cli.errors import ConfigError, InputError
 from pate_cli.release import files
 from pate_cli.release.card import Card
 from pate_cli.release.exact_noise import ExactNoise
-from pate_cli.release.ledger import Ledger, Protected, PublicRows
+from pate_cli.release.ledger import Ledger, Protected, PublicRows, shown
 from pate_cli.release.ledger_directory import open_ledgers
 from pate_cli.terminal import write_file
 
@@ -109,7 +109,9 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
     if result["message"]:
         _say(result["message"])
     facts = json.loads(content[files.CERTIFICATE])
-    return Card(facts, str(_from_here(directory))).report(charged[0])
+    (left, _), (total, _) = charged[0].left, charged[0].total
+    card = Card(facts, str(_from_here(directory)))
+    return card.report(f"Left in the ledger: eps {shown(left)} of {shown(total)}.")
 
 
 def _from_here(directory: Path) -> Path:
