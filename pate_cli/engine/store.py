@@ -17,7 +17,7 @@ import secrets
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ class CacheKey:
 
     def file(self, repeat: int, suffix: str) -> str:
         """Name of the file of a repeat."""
-        text = json.dumps(asdict(self), sort_keys=True)
+        text = json.dumps(vars(self), sort_keys=True)
         return f"{_sha(text.encode())[:24]}-{repeat}{suffix}"
 
 
@@ -88,7 +88,7 @@ class Damaged(ValueError):
 
 def _pack(key: CacheKey, repeat: int, record: Mapping[str, Any], loaded: LoadedCode) -> str:
     """Content of the file of an entry."""
-    entry = {"schema": _SCHEMA, "key": asdict(key), "repeat": repeat, "loaded": asdict(loaded)}
+    entry = {"schema": _SCHEMA, "key": vars(key), "repeat": repeat, "loaded": vars(loaded)}
     entry["record"] = record
     return json.dumps({"sha256": _digest(entry), "entry": entry})
 
@@ -100,7 +100,7 @@ def _unpack(content: bytes, key: CacheKey, repeat: int) -> dict[str, Any] | None
         entry = sealed["entry"]
         if sealed["sha256"] != _digest(entry):
             raise Damaged("changed")
-        if (entry["schema"], entry["key"], entry["repeat"]) != (_SCHEMA, asdict(key), repeat):
+        if (entry["schema"], entry["key"], entry["repeat"]) != (_SCHEMA, vars(key), repeat):
             raise Damaged("the entry of something else")
         record: dict[str, Any] = entry["record"]
         return record if LoadedCode(**entry["loaded"]).is_current() else None
@@ -194,7 +194,7 @@ class RepeatStore:
         # hundreds of them, and `find` refuses what is not whole: not worth waiting for the disk
         if student is not None:
             _write(self.directory / key.file(record.repeat, ".skops"), student)
-        text = _pack(key, record.repeat, asdict(record), loaded or loaded_code())
+        text = _pack(key, record.repeat, vars(record), loaded or loaded_code())
         _write(self.directory / key.file(record.repeat, ".json"), text)
 
     def unsaid(self, texts: Iterable[str]) -> list[str]:
