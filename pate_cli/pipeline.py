@@ -184,7 +184,7 @@ def release(
 
 def _without_classes(end: NoClasses, door: Door) -> Publication:
     """What is published where too few classes were bought: the points."""
-    run, split = end.run, end.split
+    run, split = end.parts
     run.whole.check(door, split.made.accounts)
     cost = replace(run.whole.guarantee, data_dependent=True)
     return Publication(run, split.public, no_answers(), None, split.encoder, cost, str(end), made=split.made)

@@ -77,12 +77,18 @@ class Prepared:
             return self
         dataset = replace(self.dataset, classes=split.made.classes.names)
         if dataset.n_classes < 2:
-            raise NoClasses(replace(self, dataset=dataset), split)
+            found = ", ".join(map(repr, dataset.classes)) or "none"
+            accepted = f"the classes by hand, or a larger eps: {found} was bought, and two are needed"
+            why = str(ConfigError("dataset.schema", "classes: private", accepted))
+            raise NoClasses(why, replace(self, dataset=dataset), split)
         teacher = self.config.teacher
         if self.n_teachers:
             teacher = replace(teacher, count=self.n_teachers, size=None, auto_count=False)
         bought, config = self.whole.bought, replace(self.config, teacher=teacher)
-        return _prepared(config, dataset, dataset.n_classes, exact=bought is not None and bought.exact)
+        try:
+            return _prepared(config, dataset, dataset.n_classes, exact=bought is not None and bought.exact)
+        except InputError as error:
+            raise NoClasses(str(error), replace(self, dataset=dataset), split) from None
 
     @property
     def protects(self) -> str:
@@ -92,14 +98,15 @@ class Prepared:
         return self.config.split.protects
 
 
-class NoClasses(ConfigError):
-    """Fewer than two classes were bought: the end of a run that has paid for them. PUBLIC."""
+class NoClasses(InputError):
+    """A run cannot go on with the classes that it bought: its end, paid for. PUBLIC."""
 
-    def __init__(self, run: Prepared, split: Split) -> None:
-        found = ", ".join(map(repr, run.dataset.classes)) or "none"
-        accepted = f"the classes by hand, or a larger eps: {found} was bought, and two are needed"
-        super().__init__("dataset.schema", "classes: private", accepted)
-        self.run, self.split = run, split
+    def __init__(self, why: str, *parts: Any) -> None:
+        super().__init__(why)
+        self.parts = parts  # the run and its split
+
+    def __reduce__(self) -> Any:  # from a worker process: no data
+        return type(self), (str(self),)
 
 
 def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepared:

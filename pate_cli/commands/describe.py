@@ -153,7 +153,8 @@ def _print(table: RecordTable, found: Described, options: argparse.Namespace) ->
     if found.schema.rows == "private" and not found.refused and (open_ := _open(found)):
         grid.line(
             f"private, so not in the schema: {open_}. Those of each split's public share are used, unless"
-            f" --rows PUBLIC takes them from a public file, or {_example(found)} sets them"
+            f" --rows PUBLIC takes them from a public file, {_example(found)} sets them, or"
+            " --set COLUMN.levels=private buys them"
         )
 
 
@@ -209,7 +210,7 @@ def _next(options: argparse.Namespace, found: Described, output: Path) -> str:
     """The command to type next."""
     if not found.asked:
         words = ["pate", "plan", f"dataset={output}"] + ["dataset.target=COLUMN"] * (not options.target)
-        if options.rows is not None:
+        if options.rows is not None and not _buys(found):
             words.append(f"dataset.public={options.rows}")
         elif not options.public and (_buys(found) or not _open(found)):
             words.append("dataset.public=marginals")

@@ -235,7 +235,7 @@ class Card:
         return f"{n:,} teachers gave {given:,} labels for {asked:,} questions"
 
     def _columns(self) -> list[Block]:
-        classes = f"It names: {', '.join(map(quoted, self.data['classes']))}."
+        classes = f"It names: {', '.join(map(quoted, self.data['classes'])) or 'nothing, without classes'}."
         if origin := self.data.get("classes_from"):  # none in a certificate of an earlier version
             classes += f" Where these classes are from: {bare(origin)}."
         if others := self.data.get("other_labels"):

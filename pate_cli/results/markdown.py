@@ -19,7 +19,10 @@ def markdown(page: Page) -> str:
     parts = [f"# {_escaped(page.title)}", _escaped(page.answer), _escaped(page.lede), _escaped(page.caution)]
     parts.append(
         "\n".join(
-            _escaped(f"- {one.label}: {one.value} ({one.small})").replace("\\- ", "- ") for one in page.facts
+            _escaped(f"- {one.label}: {one.value}" + f" ({one.small})" * bool(one.small)).replace(
+                "\\- ", "- "
+            )
+            for one in page.facts
         )
     )
     for section in (*page.sections, *page.details):

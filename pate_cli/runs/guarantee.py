@@ -235,7 +235,7 @@ def _with_bought(
 ) -> WholeMechanism:
     """Divide the budget where levels and bounds are bought first: see `WholeMechanism`, 4."""
     if not mechanism.adds_mu and math.isfinite(setting.eps):
-        accepted = "one whose whole cost is Gaussian noise, as best or gaussian, with levels: private"
+        accepted = "one whose whole cost is Gaussian noise, as best, with levels or classes: private"
         raise ConfigError("mechanism", mechanism.name, accepted)
     eps, delta, n, mu, left = setting.eps, setting.delta, setting.n_private, math.inf, setting.eps
     bought = Bought.of(points.columns, math.inf, delta, n, exact, points.target)
