@@ -173,8 +173,8 @@ def write_file(
     return path
 
 
-def write_output(path: Path, content: str | bytes, key: str = "--output") -> None:
-    """Write to the file of an option; InputError names the option, the file and the reason if that fails.
+def write_output(path: Path, content: str | bytes) -> None:
+    """Write to the file of `--output`; InputError names the option, the file and the reason if that fails.
 
     A broken pipe is raised as it is.
     """
@@ -183,21 +183,21 @@ def write_output(path: Path, content: str | bytes, key: str = "--output") -> Non
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise InputError(f"{key} {path}: cannot be written: {error.strerror or error}") from error
+        raise InputError(f"--output {path}: cannot be written: {error.strerror or error}") from error
 
 
-def check_file(path: Path, key: str = "--output") -> None:
+def check_file(path: Path) -> None:
     """Check, before the work, that `write_output` will be able to write; InputError if not."""
-    with _named(path, key):
+    with _named(path, "--output"):
         mode = _mode(path)
         if mode is not None and stat.S_ISDIR(mode):
-            raise InputError(f"{key} {path}: is a directory; give a file")
+            raise InputError(f"--output {path}: is a directory; give a file")
         if mode is not None and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         if mode is None or _is_replaced(path, mode):
             parent = _real(path).parent
             if not parent.is_dir():
-                raise InputError(f"{key} {path}: there is no directory {path.parent}; make it first")
+                raise InputError(f"--output {path}: there is no directory {path.parent}; make it first")
             _try_to_write(parent)
 
 

@@ -42,24 +42,16 @@ def split_output_options(argv: Sequence[str], *, csv: bool = False) -> tuple[arg
     return options, rest
 
 
-def print_table(
-    table: Table, options: argparse.Namespace, command: str, more: Mapping[str, Table] | None = None
-) -> None:
-    """Print tables as the options ask; `more` are by name."""
-    tables = {"table": table, **(more or {})}
+def print_table(table: Table, options: argparse.Namespace, command: str) -> None:
+    """Print a table as the options ask."""
     if getattr(options, "csv", False):
         print_text(table.to_csv())
         return
     if options.json:
-        records = {name: each.records for name, each in tables.items()}
-        notes = [text for each in tables.values() for text in (each.note, *each.remarks) if text]
-        print_json(command, records, notes)
+        print_json(command, {"table": table.records}, [text for text in (table.note, *table.remarks) if text])
         return
-    for number, each in enumerate(tables.values()):
-        if number and each.cells:
-            out().print()
-        said = each if options.explain else replace(each, note=each.meaning)
-        said.show(quiet=options.quiet)
+    said = table if options.explain else replace(table, note=table.meaning)
+    said.show(quiet=options.quiet)
 
 
 def print_json(

@@ -84,16 +84,16 @@ class Advice:
         """Whether the method is better than a constant answer, as far as is known."""
         return self.verdicts.get(self.method) == USE
 
-    def lost(self, name: str = "", eps: float | None = None) -> Interval | None:
-        """Points that a method (by default the one to use) is below the limit, at the same splits."""
-        return self.board.lead(self.limit, name or self.method, eps or self.eps) if self.limit else None
+    def lost(self, eps: float | None = None) -> Interval | None:
+        """Points that the method to use is below the limit, at the same splits."""
+        return self.board.lead(self.limit, self.method, eps or self.eps) if self.limit else None
 
-    def over_constant(self, name: str, eps: float | None = None) -> Interval | None:
+    def over_constant(self, name: str) -> Interval | None:
         """By how much a method is better than a constant answer, in the unit of the measure."""
-        board, metric, eps = self.board, self.metric, eps or self.eps
+        board, metric = self.board, self.metric
         if MAJORITY in board.baselines:
-            return board.lead(name, MAJORITY, eps)
-        row = board.cell(name, eps)
+            return board.lead(name, MAJORITY, self.eps)
+        row = board.cell(name, self.eps)
         if row is None:
             return None
         if metric.name == ACCURACY.name and "majority_class" in row.repeats:

@@ -159,7 +159,7 @@ class Board:
         return self.lead(LIMIT, name, eps) if LIMIT in self.baselines else None
 
 
-def boards_of(rows: Sequence[MeasuredRow], metric: Metric = ACCURACY) -> list[Board]:
+def boards_of(rows: Sequence[MeasuredRow]) -> list[Board]:
     """Boards of rows, one a dataset, or one a directory where each has baselines of its own.
 
     Rows that differ in nothing but the seed are one; methods with several rows at an eps are named with their
@@ -172,7 +172,7 @@ def boards_of(rows: Sequence[MeasuredRow], metric: Metric = ACCURACY) -> list[Bo
     for row in rows:
         name = str(row["dataset"]) + f" ({row['directory']})" * (row["dataset"] in several)
         boards.setdefault(name, []).append(row)
-    return [Board(name, _distinct(every), metric) for name, every in boards.items()]
+    return [Board(name, _distinct(every), ACCURACY) for name, every in boards.items()]
 
 
 def _distinct(rows: Sequence[MeasuredRow]) -> list[MeasuredRow]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -187,31 +187,22 @@ def _check_line(name: str, rows: Sequence[MeasuredRow], x: str, by: Sequence[str
 COLUMN_WIDTH, PAGE_WIDTH = 3.4, 7.0
 """Inches, of a paper with two columns."""
 
+_PANEL_HEIGHT = 2.1  # inches
+
 _SHARES = ("accuracy", "balanced_accuracy", "roc_auc", "ceiling", "majority")
 _ACROSS: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (3, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2, 1, 2)))
 """Line style of each baseline, in their order; methods have markers, these have none."""
 
 
-def draw(
-    found: Sequence[Point],
-    x: str = "eps",
-    y: str = "accuracy",
-    *,
-    title: str = "",
-    shown: Callable[[str], str] = str,
-    width: float | None = None,
-    height: float = 2.1,
-) -> Figure:
+def draw(found: Sequence[Point], x: str = "eps", y: str = "accuracy") -> Figure:
     """Draw points, a panel a dataset, with one legend below.
 
-    `title` stands above a single panel; `shown` names a method or a baseline in the legend. `width`, of the
-    figure, and `height`, of a panel, are in inches; by default it is as wide as a column of a paper, or its
-    page for several panels.
+    It is as wide as a column of a paper, or as its page for several panels.
     """
     panels = list(dict.fromkeys(point.panel for point in found)) or [""]
     columns = min(len(panels), 2 if len(panels) in (2, 4) else 3)
     n_rows = math.ceil(len(panels) / columns)
-    width = width or (COLUMN_WIDTH if columns == 1 else PAGE_WIDTH)
+    width = COLUMN_WIDTH if columns == 1 else PAGE_WIDTH
     figure, axes = new_figure(columns, n_rows)
     looks = styles([point.method for point in found if point.method not in BASELINES])
     series = {name: looks[name] for name in _names(found, private=True)}
@@ -223,14 +214,14 @@ def draw(
             axis, sorted({point.x for point in inside if math.isfinite(point.x)}), x.replace("_", " ")
         )
         axis.set_ylabel(y.replace("_", " "))
-        axis.set_title(panel if len(panels) > 1 else title, loc="left")
+        axis.set_title(panel if len(panels) > 1 else "", loc="left")
         if y in _SHARES:  # an interval of few repeats may be wider than what is possible
             low, high = axis.get_ylim()
             axis.set_ylim(max(low, -0.02), min(high, 1.02))
     for axis in axes[len(panels) :]:
         axis.remove()
-    entries = {shown(name): handle for name, handle in _entries(found, series).items()}
-    entries |= {f"{shown(name)} (not DP)": Line2D([], [], **style) for name, style in across.items()}
+    entries = _entries(found, series)
+    entries |= {f"{name} (not DP)": Line2D([], [], **style) for name, style in across.items()}
     size = 0.875 * rcParams["font.size"]
     fit = _legend_columns(list(entries), size, 72 * width)
     place = {"loc": "outside lower center", "ncols": fit, "fontsize": size, "frameon": False}
@@ -241,7 +232,7 @@ def draw(
         handler_map={tuple: HandlerTuple(None)},
         **place,
     )
-    figure.set_size_inches(width, height * n_rows + math.ceil(len(entries) / fit) * size / 48 + 0.1)
+    figure.set_size_inches(width, _PANEL_HEIGHT * n_rows + math.ceil(len(entries) / fit) * size / 48 + 0.1)
     return figure
 
 

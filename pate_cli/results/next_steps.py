@@ -96,15 +96,15 @@ def more_repeats(answer: Advice, command: Sequence[str]) -> NextStep | None:
     return "tell more", [[*words, "--repeats", str(needed)]]
 
 
-def wrapped(command: Sequence[str], width: int = _WIDTH, indent: str = "  ") -> list[str]:
+def wrapped(command: Sequence[str], width: int = _WIDTH) -> list[str]:
     """Lines of a command that fit a terminal, continued by backslashes, so that it can be pasted."""
     lines, line = [], ""
     for word in map(shlex.quote, command):
         if line and len(f"{line} {word} \\") > width:
             lines.append(f"{line} \\")
-            line = f"{indent}  {word}"
+            line = f"    {word}"
         else:
-            line = f"{line} {word}" if line else f"{indent}{word}"
+            line = f"{line} {word}" if line else f"  {word}"
     return [*lines, line]
 
 

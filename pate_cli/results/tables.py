@@ -82,10 +82,10 @@ class Table:
             parts.append("\n".join(f"- {remark}" for remark in self.remarks))
         return "\n\n".join(parts) + "\n"
 
-    def to_latex(self, caption: str = "", label: str = "") -> str:
+    def to_latex(self) -> str:
         r"""Booktabs tables of 40 rows each, ready for \input, shrunk to the line where they are wider.
 
-        Columns with the same cell in every row go to the note. With a caption it is a `table` to refer to.
+        Columns with the same cell in every row go to the note.
         """
         remarks = [f"% {remark}" for remark in self.remarks]
         if not self.cells:
@@ -101,9 +101,6 @@ class Table:
             _tabular(columns, cells[start : start + _PAGE], blocks) for start in range(0, len(cells), _PAGE)
         ]
         below = [rf"{{\footnotesize {_tex(note)}\par}}"] if note else []
-        if caption and len(pages) == 1:
-            first = [r"\begin{table}", r"\centering", rf"\caption{{{_tex(caption)}}}", rf"\label{{{label}}}"]
-            pages, below = [*first, *pages], [*below, r"\end{table}"]
         return "\n".join([*_NEEDS, *remarks, *pages, *below]) + "\n"
 
     @property

@@ -13,6 +13,9 @@ from pate_cli.types import FloatArray, Holdout, IntArray, MappedRows
 
 __all__ = ["by_class", "calibration_error", "mapped_once", "measure", "says_one_class"]
 
+_BINS = 15
+"""Of `calibration_error`."""
+
 
 def says_one_class(student: Any, points: Any) -> bool:
     """Whether a released student gives all public points one class: free to ask, and a sign of no signal."""
@@ -101,14 +104,14 @@ def _area(positive: NDArray[np.bool_], scores: FloatArray) -> float:
     return float((rankdata(scores)[positive].sum() - n * (n + 1) / 2) / (n * (m - n)))
 
 
-def calibration_error(p: FloatArray, y: Any, n_bins: int = 15) -> float:
+def calibration_error(p: FloatArray, y: Any) -> float:
     """Expected calibration error: mean distance of predicted from observed share, over bins of p.
 
     p, shape (n,), is the predicted probability that y is 1. Bins have equal width, and weigh as many records
     as they hold.
     """
-    bins = np.minimum((p * n_bins).astype(np.int64), n_bins - 1)
-    return float(np.abs(np.bincount(bins, weights=p - y, minlength=n_bins)).sum() / len(p))
+    bins = np.minimum((p * _BINS).astype(np.int64), _BINS - 1)
+    return float(np.abs(np.bincount(bins, weights=p - y, minlength=_BINS)).sum() / len(p))
 
 
 def _scores(student: Any, X: Any, n_classes: int) -> FloatArray | None:
