@@ -36,7 +36,7 @@ lint: $(VENV)/.dev ## ruff, import-linter and mypy, as before every commit
 bench: $(VENV)/.dev ## measure speed, as ratios of things run side by side (BENCH=--quick: a minute)
 	$(BIN)/python -m benchmarks $(BENCH)
 
-figures: $(VENV)/.tools ## measure and draw the figures of docs/ again (FIGURES=privacy-cost: one; minutes)
+figures: $(VENV)/.tools ## measure and draw the figures of docs/ again (FIGURES=privacy-cost: one; an hour)
 	$(BIN)/python -m benchmarks.figures $(FIGURES)
 
 docs: $(VENV)/.docs ## build the site from docs/ into dist/site (its tools are installed once)

@@ -1,10 +1,12 @@
 """Make the measured figures of the docs, and a table, each by the commands beside it: `make figures`.
 
-    python -m benchmarks.figures                # all: minutes
+    python -m benchmarks.figures                # all: an hour
     python -m benchmarks.figures privacy-cost   # one
 
 Beside docs/figures/NAME*.svg stand NAME.csv, what was drawn, and NAME.json: commands, version and code, and
 the numbers of a short form of them, which tests/docs/test_figures.py measures again.
+peers needs PEER_PYTHON (docs/comparing.md), unseen the files HI.csv, OFP.csv and Computers.csv of R's
+Ecdat in PATE_DATA, without names of rows.
 """
 
 from __future__ import annotations
