@@ -12,7 +12,6 @@ from __future__ import annotations
 import datetime as dt
 import re
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -24,7 +23,7 @@ from pate_cli.datasets.column import Column, Reading, bounds_of, distinct_texts
 from pate_cli.datasets.column_names import proposed_bounds
 from pate_cli.datasets.deciding import decide, point_of
 from pate_cli.datasets.distinct import Cells
-from pate_cli.datasets.labels import in_order
+from pate_cli.datasets.labels import in_order, spellings
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Schema, changed, typed
 from pate_cli.errors import ConfigError, DataError
@@ -231,13 +230,8 @@ def _bounded(column: Column, reading: Reading) -> Column:
 
 def merged(texts: Any, *, kept: bool = False) -> list[str]:
     """Levels of a category: texts that differ in capitals alone are one, the most frequent."""
-    counts = Counter({str(text): int(n) for text, n in texts.value_counts().items() if text and n})
-    if kept:
-        return list(in_order(list(counts)))
-    best: dict[str, str] = {}
-    for text in sorted(counts, key=lambda t: (-counts[t], t)):
-        best.setdefault(text.casefold(), text)
-    return list(in_order(list(best.values())))
+    counts = {str(text): int(n) for text, n in texts.value_counts().items() if text and n}
+    return list(in_order(counts if kept else spellings(counts).values()))
 
 
 def _private(

@@ -56,8 +56,7 @@ class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         scaled = (self._clipped(X) - self.mean_) / self.scale_
         absent = np.isnan(scaled)
         scaled[absent] = 0.0
-        coded = np.asarray(getattr(self, "coded_", self.missing), dtype=bool)  # before, `missing` said it
-        return np.hstack([scaled, absent[:, coded].astype(np.float64)])
+        return np.hstack([scaled, absent[:, self.coded_].astype(np.float64)])
 
     def _clipped(self, X: Any) -> Any:
         return np.asarray(X, dtype=np.float64).clip(self.low, self.high)
@@ -153,8 +152,6 @@ class TableEncoder:
         used = [part for part in parts if part[2]]
         fitted = ColumnTransformer(used, sparse_threshold=1.0).fit(X)
         fitted.profile_ = {
-            "target": self.schema.target,
-            "missing": list(self.schema.missing),
             "columns": ranges_of(X[numbers]),
             "schema": self.schema.plain(),
         }

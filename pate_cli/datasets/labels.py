@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,7 +17,7 @@ from pate_cli.errors import DataError
 from pate_cli.types import IntArray
 
 __all__ = ["MANY", "NUMBER", "BoughtClasses", "Labels", "classes_of", "identity", "in_order", "most_classes"]
-__all__ += ["number_in", "texts_of"]
+__all__ += ["number_in", "spellings", "texts_of"]
 
 NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 """A decimal number; Python's `float` takes 1_0, inf, nan and digits of any script, too."""
@@ -124,10 +123,10 @@ class BoughtClasses:
     @classmethod
     def of(cls, counts: Mapping[str, float]) -> BoughtClasses:
         """Put spellings together."""
-        spelled: dict[Hashable, str] = {}
-        sums: Counter[str] = Counter()
-        for text in sorted(counts, key=lambda text: (-counts[text], text)):
-            sums[spelled.setdefault(_class_of(text), text)] += counts[text]  # type: ignore[assignment]
+        spelled, sums = spellings(counts, _class_of), dict[str, float]()
+        for text, count in counts.items():
+            name = spelled[_class_of(text)]
+            sums[name] = sums.get(name, 0.0) + count
         names = in_order(sums)
         return cls(names, int(np.argmax([sums[name] for name in names])) if names else 0)
 
@@ -135,6 +134,16 @@ class BoughtClasses:
         """Code of the class of each label: a function of it and of these classes; `others` of no class."""
         at = {_class_of(name): code for code, name in enumerate(self.names)}
         return np.array([at.get(_class_of(label), others) for label in labels], dtype=np.int64)
+
+
+def spellings(
+    counts: Mapping[str, float], shared: Callable[[str], Hashable] = str.casefold
+) -> dict[Hashable, str]:
+    """The most frequent spelling of each text, by what spellings share: all but capitals."""
+    best: dict[Hashable, str] = {}
+    for text in sorted(counts, key=lambda text: (-counts[text], text)):
+        best.setdefault(shared(text), text)
+    return best
 
 
 def _class_of(label: str) -> Hashable:

@@ -5,7 +5,6 @@ The fitted encoder holds that schema and the range of each column of numbers amo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pate_cli.checks import listed
-from pate_cli.datasets.column import Column, Reading
+from pate_cli.datasets.column import Reading
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Schema, schema_of
 from pate_cli.errors import DataError
@@ -84,45 +83,19 @@ class TrainingTable:
 def training_table(encoder: Any, name: str) -> TrainingTable:
     """Read the table of training from a fitted encoder, perhaps loaded from the file `name`."""
     try:
-        columns_by_name = {
-            str(column): _column(kind, part, at)
-            for kind, part, columns in encoder.transformers_
-            for at, column in enumerate(columns)
-        }
-        profile = getattr(encoder, "profile_", {})
+        profile = encoder.profile_
+        schema = schema_of(profile["schema"], "saved with the model")
+        columns = {str(name): schema.columns[str(name)] for name in encoder.feature_names_in_}
+        for kind, part, names in encoder.transformers_:
+            for column, levels in zip(names, part.categories_ if kind == "levels" else (), strict=False):
+                columns[column] = replace(columns[column], levels=[str(level) for level in levels if level])
         ranges = {
             name: {end: float(span[end]) for end in ("low", "high")}
-            for name, span in profile.get("columns", {}).items()
-            if "low" in span
+            for name, span in profile["columns"].items()
         }
-        order = [str(column) for column in encoder.feature_names_in_ if str(column) in columns_by_name]
-        columns = {name: columns_by_name[name] for name in order}
-        source, words = "saved with the model", [str(word) for word in profile.get("missing", ())]
-        schema = Schema(columns, source, profile.get("target"), missing=words)
-        if "schema" in profile:  # with the levels of public points
-            written = schema_of(profile["schema"], source)
-            columns = {
-                name: replace(written.columns[name], levels=one.levels)
-                if one.kind == "category"
-                else written.columns[name]
-                for name, one in columns.items()
-            }
-            schema = replace(written, columns=columns)
     except Exception as error:
         raise DataError(f"{name}: its encoder is not one that pate writes ({error})") from error
-    return TrainingTable(schema, ranges)
-
-
-def _column(kind: str, part: Any, at: int) -> Column:
-    """Column number `at` of a part of the encoder."""
-    if kind == "numbers":  # of an earlier version, without a code for missing ones
-        return Column(missing=False)
-    if kind == "declared":
-        low, high, missing = float(part.low[at]), float(part.high[at]), part.missing[at]
-        bounded = math.isfinite(low) and math.isfinite(high)
-        return Column(low=low, high=high, missing=missing) if bounded else Column(missing=missing)
-    levels = [str(value) for value in part.categories_[at]]
-    return Column("category", levels=[level for level in levels if level], missing="" in levels)
+    return TrainingTable(replace(schema, columns=columns), ranges)
 
 
 def ranges_of(X: pd.DataFrame) -> dict[str, dict[str, float]]:

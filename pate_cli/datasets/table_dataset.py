@@ -14,7 +14,7 @@ from pate_cli.checks import Listed, Or, option
 from pate_cli.datasets.asking import Ask
 from pate_cli.datasets.column import Column, Reading, distinct_texts
 from pate_cli.datasets.column_names import has_row_names, looks_like_unit, names_persons
-from pate_cli.datasets.labels import Labels, identity, number_in
+from pate_cli.datasets.labels import Labels, identity, number_in, spellings
 from pate_cli.datasets.names import alike
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Schema, read_schema, typed
@@ -321,10 +321,9 @@ def _labels(
     labels = table.labels(target, words, "dataset.target", missing=missing, one=one)
     if not one:
         return labels
-    best: dict[str, str] = {level.casefold(): level for level in levels or ()}
-    counts = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.names))
-    for code in np.argsort(-counts, kind="stable").tolist():
-        best.setdefault(labels.names[code].casefold(), labels.names[code])
+    counts = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.names)).tolist()
+    best = spellings(dict(zip(labels.names, counts, strict=True)))
+    best |= {level.casefold(): level for level in levels or ()}
     names = list(dict.fromkeys(best[name.casefold()] for name in labels.names))
     at = np.array([names.index(best[name.casefold()]) for name in labels.names] + [-1], dtype=np.int64)
     return Labels(names, at[labels.codes])
