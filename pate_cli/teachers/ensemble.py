@@ -258,11 +258,11 @@ def judge_each(model: Any, X: Any, ask: Callable[[Any], Any], into: Any, seed: i
     """
     n, X = X.shape[0], within_bounds(X)
     at_once = n if row_by_row(model) else 1
-    with quick():
+    with quick(), _generators_kept():
         for first in range(0, n, at_once):
             rows = slice(first, first + at_once)
             try:
-                with isolated(seed):
+                with _seeded(seed):
                     into[rows] = np.asarray(ask(X[rows].copy())).reshape(into[rows].shape)
             except Exception as error:
                 failure(model, "predicts", error)
@@ -345,15 +345,26 @@ def quick() -> Iterator[None]:
 @contextmanager
 def isolated(seed: int) -> Iterator[None]:
     """Seed the global generators, and restore them: draws of a learner on one part change no other."""
+    with _generators_kept(), _seeded(seed):
+        yield
+
+
+@contextmanager
+def _generators_kept() -> Iterator[None]:
     plain, theirs = random.getstate(), np.random.get_state()  # noqa: NPY002 - code that is not ours uses it
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002
     try:
-        with np.errstate(all="ignore"), contained():
-            yield
+        yield
     finally:
         random.setstate(plain)
         np.random.set_state(theirs)  # noqa: NPY002
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    with np.errstate(all="ignore"), contained():
+        yield
 
 
 def is_linear_model(estimator: Any) -> bool:
