@@ -10,7 +10,9 @@ import sys
 import textwrap
 
 import pytest
-from processes import PATE, REPO
+from processes import REPO, until
+
+from pate_cli.cli import main
 
 pytest.importorskip("opendp")
 
@@ -52,18 +54,19 @@ SLOW = (
 
 
 @pytest.fixture
-def release(tmp_path):
+def release(tmp_path, monkeypatch):
     """Start a release with the learner `loud.Loud` of a text; a statement may change pate before."""
     rows = [f"{(i * 37 % 101) / 50 - 1},{'yes' if i * 37 % 101 > 50 else 'no'}" for i in range(400)]
     (tmp_path / "mine.csv").write_text("\n".join(["x,label", *rows]) + "\n")
     data = ["dataset=csv", "dataset.path=mine.csv", "dataset.target=label"]
-    env = {**os.environ, "PATE_LEDGER": str(tmp_path / "ledger")}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+    env = dict(os.environ)
     env["PYTHONPATH"] = os.pathsep.join([str(REPO), str(tmp_path), *filter(None, sys.path)])
 
     def start(learner=LOUD, change="pass"):
         (tmp_path / "loud.py").write_text(textwrap.dedent(learner))
-        init = [*PATE, "ledger", "init", *data, "--eps", "9", "--delta", "0.1"]
-        subprocess.run(init, cwd=tmp_path, env=env, check=True, capture_output=True)
+        assert main(["ledger", "init", *data, "--eps", "9", "--delta", "0.1"]) == 0
         argv = ["run", "release=true", *data, "split.public_from_private=true", "mechanism=gaussian", "eps=8"]
         argv += ["teacher.estimator=loud.Loud", "teacher.count=8", "student=logistic", "hydra.run.dir=out"]
         code = f"import sys, contextlib; from pate_cli import cli, terminal; {change}; sys.exit(cli.main())"
@@ -97,8 +100,7 @@ def test_seeded_bug_a_release_that_keeps_nothing_in(release):
 
 def test_a_release_that_is_ended_says_so(release, tmp_path):
     with release(SLOW) as process:
-        while process.poll() is None and not (tmp_path / "learning").exists():
-            pass
+        until((tmp_path / "learning").exists, process)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=300)
     assert process.returncode == 143
