@@ -7,7 +7,7 @@ from bought_schema import Buying, whole
 from test_seeded_bugs import caught, edit
 
 from pate_cli.cli import main
-from pate_cli.testing import CheckFailed
+from pate_cli.testing import CheckFailed, check_mechanism
 
 best, integers, persons = Buying("best"), Buying("best", exact=True), Buying("gaussian", persons=True)
 counts, room = "features.bought:ThresholdedCounts", "features.bought"
@@ -101,3 +101,11 @@ def test_an_audit_leaves_no_purchase_out_in_silence(capsys):
         said = capsys.readouterr().err
         assert why in said
         assert said.count("\n") == 1
+
+
+def test_the_kit_releases_a_bought_schema_where_the_cost_is_gaussian_noise():
+    def of(name):
+        return [check.form for check in check_mechanism(name) if check.name == "unmoved"]
+
+    assert sum("marginals, persons, bought" in form for form in of("gaussian")) == 1
+    assert not any("bought" in form for form in of("svt"))
