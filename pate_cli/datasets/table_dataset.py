@@ -111,7 +111,8 @@ def make_dataset(
         return LoadedFile(table.path, X, labels, table.checksum, table.place, target)
 
     classes = options.classes or schema.classes
-    buys_classes = schema.classes_bought and not options.classes
+    entry = None if declared is None else declared.columns.get(target)
+    buys_classes = not classes and (schema.classes_bought or (entry is not None and entry.bought))
     # a schema has decided that texts which read alike are one; without one they are refused
     read_labels = partial(
         _labels, target=target, words=schema.missing, levels=classes, one=declared is not None

@@ -230,6 +230,20 @@ def test_no_label_is_refused_and_each_is_read_by_itself(files):
     assert [less.labels[code] for code in less.y] == found[::2]
 
 
+def test_levels_of_the_target_are_classes(files):
+    from pate_cli import datasets
+
+    text = Path("s.yaml").read_text().replace("classes: private\n", "")
+    Path("s.yaml").write_text(text + "  label: {kind: category, levels: private}\n")
+    options = {"path": "p.csv", "schema": "s.yaml", "public": "marginals"}
+    data = datasets.load("csv", **options)
+    assert data.classes == ()
+    assert data.public.target == "label"
+    Path("p.csv").write_text("age,label\n" + "20,young\n70,old\n" * 20)
+    declared = datasets.load("csv", **options, classes=["old", "young"])
+    assert (declared.classes, declared.labels, declared.public.target) == (("old", "young"), (), None)
+
+
 def test_a_classifier_buys_its_classes(files):
     rng = np.random.default_rng(0)
     age = rng.integers(18, 90, 3_000)
