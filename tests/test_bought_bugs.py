@@ -93,7 +93,7 @@ def test_an_audit_leaves_no_purchase_out_in_silence(capsys):
         (["dataset=csv"], "--bought what is paid for"),
         (["--bought", "3", "--marginals", "2"], "--bought: got 3; accepted: at most 2"),
         (["--bought", "3", "mechanism=svt"], "with levels or classes: private"),
-        (["--bought", "3", "--records", "300"], "by hand: of 300 records"),
+        (["--bought", "3", "--records", "300"], "to be bought: of 300 records"),
     ):
         assert (
             main(["audit", "eps=1", *(["mechanism=best"] if "mechanism=svt" not in more else []), *more]) == 2

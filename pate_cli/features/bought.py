@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from pate_cli.errors import ConfigError
+from pate_cli.errors import InfeasibleError
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Gdp
@@ -216,11 +216,11 @@ class Bought:
         """Refuse to spend on what would find nothing: a quarter of the records must be enough."""
         most = max(self.least if self.texts else 0.0, self.sure if len(self.texts) < len(self.names) else 0.0)
         if most >= self.n / 4:
-            accepted = (
-                f"{self.what} by hand: of {self.n:,} records, only what {math.ceil(most):,} share would"
-                " be found, and nothing is spent on that; or more records, or a larger eps"
+            found = f"{self.what} to be bought: of {self.n:,} records, only what {math.ceil(most):,} share"
+            remedy = f"{self.what} by hand, more records, or a larger eps"
+            raise InfeasibleError(
+                f"{found} would be found, and nothing is spent on that; what would do: {remedy}"
             )
-            raise ConfigError("dataset.schema", "levels: private", accepted)
 
     @property
     def kind(self) -> ThresholdedCounts:

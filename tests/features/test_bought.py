@@ -13,7 +13,7 @@ import pytest
 
 from pate_cli.cli import main
 from pate_cli.datasets.column import Column
-from pate_cli.errors import ConfigError
+from pate_cli.errors import InfeasibleError
 from pate_cli.features.bought import Bought, ThresholdedCounts, _tail, cells_of
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door, RecordingDoor
@@ -222,7 +222,7 @@ def test_bounds_of_dates_are_years_that_no_one_record_decides():
 
 def test_what_would_find_nothing_is_refused_before_it_costs():
     one, _ = bought(320, 9, 6, 0.1)
-    with pytest.raises(ConfigError, match=r"levels: private.* of 320 records, only what 135 share"):
+    with pytest.raises(InfeasibleError, match="to be bought: of 320 records, only what 135 share"):
         one.check()
     bought(6_499, 22, 22, 0.1)[0].check()
 

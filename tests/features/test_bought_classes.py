@@ -198,10 +198,17 @@ def test_fewer_than_two_classes_are_the_end_after_the_charge(files, capsys):
     assert "two are needed" in capsys.readouterr().err
 
 
+def test_a_sweep_goes_on_where_one_eps_buys_nothing(files, capsys):
+    swept = [text for text in files if text != "eps=4"]
+    assert main(["plan", "-m", *swept, "eps=0.02,4"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "what would do: classes by hand, more records, or a larger eps" in shown
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        (["eps=0.02"], "classes by hand: of 2,400 records"),
+        (["eps=0.02"], "classes to be bought: of 2,400 records"),
         (["mechanism=soft"], "one whose whole cost is Gaussian noise"),
         (["evaluate=0.2", "threshold=youden"], "as more than two may be bought"),
         (["dataset.public=ranges"], "marginals, as 'label' has levels: private"),
