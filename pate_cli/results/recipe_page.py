@@ -29,6 +29,11 @@ _TITLES = {
 }
 _AGREES, _HIGHER, _LOWER = SHOWN["reproduces"], SHOWN["differs (above)"], SHOWN["differs (below)"]
 _ASIDE = ("eps_ex_post",)  # claims that are no conclusion
+_PAIRS = "Pairs of numbers: here/printed."
+_COUNTS = (
+    ("labels", "answered", "printed_queries", ".0f"),
+    ("eps used", "eps_ex_post", "printed_eps_ex_post", ".2f"),
+)
 _PRINTED = "printed_accuracy"
 
 
@@ -64,7 +69,7 @@ def recipe_report(found: Findings, next_step: NextStep | None = None) -> Report:
         answer=headline,
         table=_plain(table),
         page=page,
-        notes=[_counted("Claims of the paper", words)] if judged else [],
+        notes=[_PAIRS] * bool(found.rows) + [_counted("Claims of the paper", words)] * bool(judged),
         explain=[found.table.note, *found.notes],
         next_step=next_step,
         files={"table": found.table, **found.more},
@@ -123,25 +128,36 @@ def _counted(of: str, words: Counter[str]) -> str:
 
 
 def _rows(found: Findings) -> Table:
-    """Ours beside the printed accuracy, and a verdict a row."""
+    """Ours beside the printed numbers, and a verdict a row; a table of the paper's with 80 columns."""
     verdicts = {verdict.name: verdict for verdict in found.rows}
     records = [record for record in found.table.records if record["name"] in verdicts]
     several = len({(record["dataset"], record.get("panel")) for record in records}) > 1
-    labels = any(record.get("printed_queries") is not None for record in records)
+    counts = [
+        (head, ours, printed, form)
+        for head, ours, printed, form in _COUNTS
+        if any(record.get(printed) is not None for record in records)
+    ]
     columns = [Head("data", numeric=False)] * several + [Head("method", numeric=False), Head("eps")]
-    columns += [Head("labels here"), Head("labels printed")] * labels
-    columns += [Head("accuracy here, %"), Head("printed, %"), Head("differs by")]
+    columns += [Head(head) for head, *_ in counts]
+    columns += [Head("accuracy, %"), Head("differs by")]
     columns.append(Head("verdict", numeric=False, tags=True))
     cells = []
     for record in records:
         verdict = verdicts[record["name"]]
         line = [str(record.get("panel") or record["dataset"])] * several
         line += [str(record["method"]), number(record["eps"], "g")]
-        line += [number(record.get("answered"), ".0f"), number(record.get("printed_queries"), ".0f")] * labels
+        line += [
+            f"{number(record.get(ours), form)}/{number(record.get(printed), form)}"
+            for _, ours, printed, form in counts
+        ]
         gap = verdict.interval.times(100).text(1, sign=True).replace("-", "−") if verdict.interval else ABSENT
-        line += [ACCURACY.level(record["accuracy"]), ACCURACY.level(record[_PRINTED]), gap, verdict.word]
+        line += [
+            f"{ACCURACY.level(record['accuracy'])}/{ACCURACY.level(record[_PRINTED])}",
+            gap,
+            verdict.word,
+        ]
         cells.append(line)
-    note = "Labels: how many were given. " * labels + found.table.note.rpartition("if known. ")[2]
+    note = f"{_PAIRS} {found.table.note.rpartition('if known. ')[2]}"
     return Table(columns, cells, found.table.records, note, title="Ours beside the printed numbers")
 
 
