@@ -84,7 +84,7 @@ def reproduce() -> str:
         {least} repeats are {many} seeds and at most {5 * many} minutes
         {", ".join(f"{n:,} are {many} seeds" for n, many in others)} and five hours
         of the {sum(row.name.startswith(("mushroom", "a9a")) for row in table.rows)} rows
-        {n} splits: labels and
+        {n} splits: labels,
         h = {wide} s/{n} of {n} splits, not {wide} s/sqrt({n})
         s/sqrt({n}), s = {n} h/{wide}
         best of {len(settings) - 1} were
