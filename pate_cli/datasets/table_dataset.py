@@ -138,7 +138,9 @@ def make_dataset(
     bought = [target] * buys_classes
     bought += [name for name, column in schema.columns.items() if column.bought and column.kind != "ignored"]
     if bought and options.public != "marginals":
-        accepted = f"marginals, as {bought[0]!r} has levels: private; those of public points are free"
+        free = "those of public points are free"
+        free = "else dataset.classes=[...] declares the classes" if buys_classes else free
+        accepted = f"marginals, as {bought[0]!r} has levels: private; {free}"
         raise ConfigError("dataset.public", options.public, accepted)
     if options.generated:
         target_bought = target if buys_classes else None

@@ -211,7 +211,7 @@ def test_a_sweep_goes_on_where_one_eps_buys_nothing(files, capsys):
         (["eps=0.02"], "classes to be bought: of 2,400 records"),
         (["mechanism=soft"], "one whose whole cost is Gaussian noise"),
         (["evaluate=0.2", "threshold=youden"], "as more than two may be bought"),
-        (["dataset.public=ranges"], "marginals, as 'label' has levels: private"),
+        (["dataset.public=ranges"], "as 'label' has levels: private; else dataset.classes=[...] declares"),
         (["student=logistic", "+student.params={class_weight: {old: 2}}"], "student.params"),
     ],
 )
