@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,11 +15,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli import teachers
 from pate_cli.teachers import batched_logistic, training
+from pate_cli.teachers.ensemble import Teacher
 
 __all__ = ["Failing", "Fits", "fits_kept"]
 
 Fits = dict[bytes, Any]
-"""Fitted teachers by a hash of all that a fit is given: learner, records of the part, seed and weights."""
+"""Fitted teachers, and what they say, by a hash of all that is given: learner, records, seed and weights."""
 
 
 class Failing(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -44,7 +46,7 @@ class Failing(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 @contextmanager
 def fits_kept(fits: Fits | None) -> Iterator[None]:
-    """Fit nothing twice that is given the same: so a record that is replaced costs one fit. None: do."""
+    """Fit nothing twice that is given the same, and ask no teacher twice: so a record costs one. None: do."""
     if fits is None:
         yield
         return
@@ -58,10 +60,25 @@ def fits_kept(fits: Fits | None) -> Iterator[None]:
 
         return kept
 
+    def once_asked(ask: Callable[[Teacher, Any], Any], failed: Callable[[Any], bool]) -> Callable[..., Any]:
+        def kept(teacher: Teacher, X: Any) -> Any:
+            key = sha256(pickle.dumps((ask.__name__, id(teacher), X))).digest()
+            if key not in fits:
+                if failed(said := ask(teacher, X)):
+                    return said
+                fits[key] = (teacher, said)  # the teacher lives on, so that its id is no other's
+            return copy.copy(fits[key][1])
+
+        return kept
+
     alone, together = once(training.fit_part), once(batched_logistic.fit_parts)
+    votes = once_asked(Teacher.predict_or_fail, lambda said: said[1] is not None)
+    shares = once_asked(Teacher.probabilities, lambda said: said is None)
     with (
         mock.patch.object(training, "fit_part", alone),
         mock.patch.object(teachers, "fit_part", alone),
         mock.patch.object(batched_logistic, "fit_parts", together),
+        mock.patch.object(Teacher, "predict_or_fail", votes),
+        mock.patch.object(Teacher, "probabilities", shares),
     ):
         yield
