@@ -59,6 +59,8 @@ def main(argv: list[str]) -> int:
         check_file(args.output)
     if args.threshold is not None:
         take("--threshold", args.threshold, Real(0, 1, closed_below=True))
+    if args.model.is_dir():
+        args.model /= "student.skops"
     model = load_student(args.model, trust=args.trust)
     if args.threshold is not None and len(model.classes) != 2:
         accepted = f"nothing for the {len(model.classes)} classes of {args.model}: it is for two"
@@ -131,7 +133,12 @@ def _parser() -> argparse.ArgumentParser:
         "the accuracy too, on stderr, where the records have labels. With --id or --proba a CSV table.",
         epilog="example: pate predict outputs/.../student.skops new.csv --id name --proba --output out.csv",
     )
-    parser.add_argument("model", metavar="MODEL.skops", type=Path, help="a student saved by `pate run`")
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        type=Path,
+        help="a student saved by `pate run`, student.skops, or the folder it is in",
+    )
     parser.add_argument(
         "data",
         metavar="DATA",

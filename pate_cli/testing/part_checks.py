@@ -145,9 +145,17 @@ POINTS = 60
 
 
 def _ask(
-    strategy: Strategy, n_features: int, *, budget: int = POINTS, most: int = POINTS, none: bool = False
+    strategy: Strategy,
+    n_features: int,
+    *,
+    budget: int = POINTS,
+    most: int = POINTS,
+    none: bool = False,
+    sparse: bool = False,
 ) -> tuple[Answers, _Oracle]:
     """Let a strategy ask about points on either side of a plane, and check what it returns."""
+    from scipy.sparse import csr_matrix
+
     rng = np.random.default_rng(0)
     X = rng.normal(size=(POINTS, n_features))
 
@@ -156,7 +164,7 @@ def _ask(
         return Answer(-1) if none else Answer(label, np.eye(2)[label] * 10)
 
     oracle = _Oracle(most, rule)
-    stream = Stream(PublicPoints(X), rng.permutation(POINTS), 2, budget)
+    stream = Stream(PublicPoints(csr_matrix(X) if sparse else X), rng.permutation(POINTS), 2, budget)
     answers, _ = strategy.ask(stream, oracle, np.random.default_rng(1))
     require(answers.asked.tolist() == oracle.asked, "answers to other questions than were asked")
     labels = [rule(index).label for index in oracle.asked]
@@ -168,6 +176,7 @@ def _ask(
 
 def answers(strategy: Strategy, n_features: int) -> str:
     """It asks through the oracle alone, no point twice, and the same at equal answers and draws."""
+    _ask(strategy, n_features, sparse=n_features > 1)
     first, oracle = _ask(strategy, n_features)
     second, _ = _ask(strategy, n_features)
     require(np.array_equal(first.asked, second.asked), "other questions at equal answers and draws")

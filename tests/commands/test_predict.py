@@ -69,6 +69,8 @@ def test_labels_to_stdout_or_a_file_accuracy_to_stderr(model, numbers, tmp_path,
     said = capsys.readouterr()
     assert said.out.split("\n") == [*np.where(y == 1, "1", "-1"), ""]
     most = max((wrong == 1).mean(), (wrong != 1).mean())
+    assert main(["predict", str(tmp_path), str(packed)]) == 0
+    assert capsys.readouterr().out == said.out
     assert said.err == f"accuracy 0.9000 (45 of 50 records); the commonest class alone has {most:.4f}\n"
     # labels that are placeholders give no accuracy; features that are left out are 0
     data = write(tmp_path / "d", X[:, :1], np.zeros(50))

@@ -23,7 +23,7 @@ class Farthest:
         """Begin with a random point."""
         X, first = stream.points.X, stream.order[:1]
         asked, gaps = [first[0]], euclidean_distances(X, X[first])[:, 0]
-        while len(asked) < min(stream.budget, len(X)):
+        while len(asked) < min(stream.budget, X.shape[0]):
             asked.append(np.argmax(gaps))
             gaps = np.minimum(gaps, euclidean_distances(X, X[asked[-1:]])[:, 0])
         return collect(asked, oracle.answer_all(np.array(asked))), None
