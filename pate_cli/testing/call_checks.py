@@ -200,7 +200,7 @@ def alike(form: Form) -> str:
     """Two worker processes get the numbers of this one."""
     from joblib import Parallel, delayed
 
-    form = replace(form, kept=None, fits=None)
+    form = replace(form, fits=None)
     here = _numbers(form)
     for numbers in Parallel(n_jobs=2)(delayed(_numbers)(form) for _ in range(2)):
         same = all(map(np.array_equal, here, numbers, [True] * len(here)))

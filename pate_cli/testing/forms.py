@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -56,8 +55,6 @@ class Form:
     changes: tuple[tuple[str, Any], ...] = field(default=(), repr=False)  # of the setting
     n_public: int = M
     retrained: bool = field(default=False, repr=False)  # all teachers, whichever record changed
-    kept: dict[bytes, Votes] | None = field(default=None, repr=False, compare=False)
-    """Votes by records and teachers, for forms that share them; None keeps none."""
     fits: Fits | None = field(default=None, repr=False, compare=False)  # of forms that share them
 
     def __str__(self) -> str:
@@ -172,19 +169,6 @@ class Form:
 
     def votes(self, records: PrivateRecords) -> Votes:
         """Train the teachers of the configuration, as the pipeline does, and let them vote."""
-        if self.kept is None:
-            return self._votes(records)
-        s, X = self.setting, records.X
-        parts = [X.data, X.indices, X.indptr] if self.sparse else [X]
-        parts += [records.y] if records.units is None else [records.y, records.units]
-        about = repr((s.teacher, s.n_teachers, s.n_public, s.n_features, self.n_classes, self.mapped))
-        key = b"".join([about.encode(), *(np.ascontiguousarray(part).tobytes() for part in parts)])
-        key = hashlib.sha256(key).digest()
-        if key not in self.kept:
-            self.kept[key] = self._votes(records)
-        return self.kept[key]
-
-    def _votes(self, records: PrivateRecords) -> Votes:
         s = self.setting
         learner = make_learner(*s.teacher, seed=None, n_classes=self.n_classes)
         points, seen = (side.seen(self.mapped) for side in (self.public, records))
@@ -226,12 +210,11 @@ def forms_of(name: str, given: Mapping[str, Any] | None, changes: Mapping[str, A
     """
     if math.isinf(changes.get("eps", 1.0)):
         raise ConfigError("eps", changes["eps"], "a finite number: without noise nothing is claimed")
-    kept: dict[bytes, Votes] = {}
     fits: Fits = {}
     listed = [{}, *mechanisms.find(name).Options.checked] if given is None else [given]
     forms = []
     for i, options in enumerate(listed):
-        form = Form(name, tuple(options.items()), changes=tuple(changes.items()), kept=kept, fits=fits)
+        form = Form(name, tuple(options.items()), changes=tuple(changes.items()), fits=fits)
         form = form if form.works() else replace(form, n_features=1)
         persons = form.plan().persons != "one record"  # an InputError if it takes no form at all
         exact, three = (replace(form, **kind).works() for kind in ({"exact": True}, {"n_classes": 3}))
