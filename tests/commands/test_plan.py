@@ -266,11 +266,18 @@ def test_other_plans_show_their_numbers(rows, mechanism, key):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "said"), [("gaussian", True), ("svt", True), ("scores", False), ("best", False)]
+    ("mechanism", "on_features", "on_columns"),
+    [
+        ("gaussian", "scores", "score_boosting"),
+        ("svt", "scores", "score_boosting"),
+        ("scores", None, "score_boosting"),
+        ("score_boosting", None, None),
+        ("best", None, None),
+    ],
 )
-def test_a_plan_of_votes_names_what_to_use_first(mechanism, said, capsys, tmp_path, monkeypatch):
+def test_a_plan_names_what_to_use_first(mechanism, on_features, on_columns, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["plan", *MUSHROOM, f"mechanism={mechanism}"]) == 0
-    assert ("mechanism=scores is nearly always" in capsys.readouterr().out) == said
-    assert main(["plan", *MUSHROOM, f"mechanism={mechanism}", "teacher=tree"]) == 0
-    assert ("mechanism=score_boosting is nearly always" in capsys.readouterr().out) == said
+    for teacher, other in (("logistic", on_features), ("tree", on_columns)):
+        assert main(["plan", *MUSHROOM, f"mechanism={mechanism}", f"teacher={teacher}"]) == 0
+        named = re.findall(r"mechanism=(\w+) is nearly always", capsys.readouterr().out)
+        assert named == ([other] if other else [])

@@ -198,6 +198,10 @@ class Scores(Mechanism):
         """See `Mechanism`."""
         return signal_of(self.mu, self.n_teachers, self.setting.n_classes)
 
+    def better(self, setting: Setting) -> str | None:
+        """See `Mechanism`: in columns of their own, what teachers say lies along no direction alone."""
+        return None if setting.teacher_mapped else "score_boosting"
+
     @property
     def directions(self) -> int:
         """Most directions: 0.7 mu K over the root of C - 1, in [20, 100].
