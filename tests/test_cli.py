@@ -70,6 +70,14 @@ def test_names_of_the_version_before_are_read_with_a_line(old, new, capsys):
     assert "is now mechanism" in said
 
 
+def test_an_old_name_is_a_value_of_a_sweep_unless_it_is_two_overrides_now(capsys):
+    renamed._say.cache_clear()
+    assert renamed.current(["mechanism=svt,public_kernel"]) == ["mechanism=svt,best"]
+    assert "mechanism=svt,best" in capsys.readouterr().err
+    assert renamed.current(["mechanism=confident_gnmax,svt"]) == ["mechanism=confident_gnmax,svt"]
+    assert capsys.readouterr().err == ""
+
+
 def test_the_leaderboard_is_a_frontier_of_many_tables(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     renamed._say.cache_clear()

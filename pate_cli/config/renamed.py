@@ -19,17 +19,23 @@ _TABLES = ("--tables", "mushroom,a9a,adult,digits,synthetic")
 
 
 def current(argv: Sequence[str]) -> list[str]:
-    """Write overrides as this version names them; what is typed beside an old name counts."""
+    """Write overrides as this version names them, in a sweep too; what is typed beside an old name counts.
+
+    A name that is now two overrides is not one value of a sweep: there it is left as it is, and refused.
+    """
     typed = {text.partition("=")[0] for text in argv}
     found: list[str] = []
     for text in argv:
-        if text in _OVERRIDES:
-            first, *others = _OVERRIDES[text]
-            new = [first, *(other for other in others if other.partition("=")[0] not in typed)]
-            _say(text, " ".join(new))
-            found += new
-        else:
+        key, _, values = text.partition("=")
+        each = [f"{key}={value}" for value in values.split(",")]
+        new = [_OVERRIDES.get(one, (one,)) for one in each]
+        if _OVERRIDES.keys().isdisjoint(each) or (len(each) > 1 and max(map(len, new)) > 1):
             found.append(text)
+            continue
+        first = f"{key}={','.join(one[0].partition('=')[2] for one in new)}"
+        others = [other for other in new[0][1:] if other.partition("=")[0] not in typed]
+        _say(text, " ".join([first, *others]))
+        found += [first, *others]
     return found
 
 
