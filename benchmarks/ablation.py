@@ -56,6 +56,8 @@ CONSTANTS = (
     Constant("", "features.directions", (20, 40, 100), "scores"),
     Constant(f"{_SCORES}.scores", "_COUNTS", (0.01, 0.1), "scores"),
     Constant(f"{_SCORES}.residual_teachers", "_FLATTER", (0.5, 1.0), "scores"),
+    Constant(f"{_SCORES}.directions", "_FOLDS", (3, 10), "scores"),
+    Constant(f"{_SCORES}.directions", "_ENOUGH", (0, 30, 1000), "scores"),  # 0: not looked at
     Constant(f"{_SCORES}.score_boosting", "_RECORDS", (0.2, 0.7), "score_boosting"),
     Constant(f"{_SCORES}.score_boosting", "_FEWEST_RECORDS", (6, 25), "score_boosting"),
     Constant("", "mechanism.rounds", (4, 16), "score_boosting"),

@@ -184,7 +184,7 @@ def squares_elsewhere(public: PublicPoints, directions: int, rng: np.random.Gene
             of_each = (space.at(public.X[others]) ** 2).sum(axis=0)[: directions * (m - len(others)) // m]
             squares += np.pad(of_each, (0, directions), "edge" if of_each.size else "constant")[:directions]
             seen += len(others)
-    if not np.isfinite(squares).all():
+    if not (seen and np.isfinite(squares).all()):
         return np.ones(directions)
     rising: FloatArray = np.maximum(isotonic_regression(squares / seen), 1.0)
     return rising
