@@ -272,7 +272,7 @@ BUGS = [
     ("shares of classes from exact counts", replayed, Form("scores", rounds),
      f"{scored}:Scores._intercept", "apart = noisy - noisy.mean()", "apart = counts - counts.mean()"),
     ("residuals' size of the records themselves", replayed, Form("scores", rounds, mapped=True),
-     f"{scored}:Scores.fit", "probabilities(intercept + points @ theta)", "shares"),
+     f"{scored}:Scores.fit", "probabilities(intercept + at_points @ theta)", "shares"),
     ("squares of directions at the records", replayed, Form("scores", rounds, mapped=True),
      f"{scored}:Scores.fit", "gains.response * side.squares", "gains.response * (values**2).mean(axis=0)"),
     # score_boosting

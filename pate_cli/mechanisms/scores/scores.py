@@ -253,10 +253,8 @@ class Scores(Mechanism):
         rows, onehot = to_integers(values), np.eye(C)[private.y]
         seen = private.seen(self.setting.teacher_mapped)
         noise = ((self.sigma / K) ** 2 + gains.energy / K) * (1 - 1 / C)
-        response, points = (
-            gains.response * side.squares,
-            side.space.values * math.sqrt(len(side.space.values)),
-        )
+        response = gains.response * side.squares
+        at_points = side.space.values * math.sqrt(len(side.space.values))
         kind = GaussianNoise(sensitivity=_SENSITIVITY, sigma=self.sigma, unit=self._unit)
         for _ in range(self.rounds):
             shares = probabilities(intercept + integer_product(rows, to_integers(theta.T)))
@@ -268,7 +266,7 @@ class Scores(Mechanism):
             total = teachers.sum_of_units(_weighted(vectors, gains.weights), K).reshape(theta.shape)
             noisy = door.release(total, kind) / K
             mean = noisy - noisy.mean(axis=1, keepdims=True)
-            size = _size_of_residuals(probabilities(intercept + points @ theta))
+            size = _size_of_residuals(probabilities(intercept + at_points @ theta))
             theta = theta + C * size * posterior_mean(mean, response, side.space.shares, noise)
         return _model(side.space, theta, intercept)
 
