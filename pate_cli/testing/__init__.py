@@ -98,7 +98,7 @@ def _checks(name: str, forms: list[Form]) -> Iterator[NamedCheck]:
         yield _check(call_checks.numbers, form)
         for check in door_checks.CHECKS:
             yield _check(partial(_on_all, check), run, str(form), like=check)
-        if form.exact and form.options == forms[0].options and form.plan().n_teachers:
+        if form.exact and form.plan().n_teachers:
             yield _check(call_checks.failing, form)
         if not form.exact and not form.mapped:
             yield _check(call_checks.without_noise, form)

@@ -82,9 +82,9 @@ def outcome(run: str = "out") -> tuple[str, Any]:
     return record["status"], record["message"]
 
 
-@pytest.mark.parametrize(("closed", "workers"), [(">&- 2>&- <&-", 2), ("2>&-", 1)])
-def test_streams_that_are_closed(closed, workers):
-    argv = ["run", "-m", *SMALL, "eps=1,2", f"compute.workers={workers}", "hydra.sweep.dir=out"]
+@pytest.mark.parametrize("closed", [">&- 2>&- <&-", "2>&-"])
+def test_streams_that_are_closed(closed):
+    argv = ["run", "-m", *SMALL, "eps=1,2", "compute.workers=2", "hydra.sweep.dir=out"]
     done = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *PATE, *argv], env=ENV, capture_output=True)
     assert done.returncode == 0
     assert [outcome(f"out/{job}") for job in range(2)] == [("ok", None)] * 2
@@ -140,6 +140,15 @@ def test_a_process_that_a_learner_forks_may_end():
     """
     done = subprocess.run([sys.executable, "-c", forks], env=ENV, capture_output=True, text=True)
     assert done.stdout == "3\n"
+
+
+def test_a_learner_that_ends_the_process_without_a_word_ends_a_worker():
+    exits = ["run", "teacher.estimator=ending.Dies", *SMALL, "hydra.run.dir=out"]
+    env = ENV | {"LOKY_MAX_CPU_COUNT": "2"}  # what there are by default
+    done = subprocess.run([*PATE, *exits], env=env, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "the worker process was killed" in done.stderr.splitlines()[-1]
+    assert outcome()[0] == "error"
 
 
 def test_a_run_whose_process_is_gone_was_killed(capsys):
