@@ -184,7 +184,10 @@ def _number(
             return None
     units = _sums(cells.units, counts * like, 2)
     if len(units) > 1 and not forced and units.most_common(2)[1][1] > (1 - _NEARLY) * weight:
-        return None  # two units
+        if part is None:
+            shown = [cells.plain[np.argmax(cells.units[u] & like)] for u, _ in units.most_common(3)]
+            before.remarks.append(f"{', '.join(shown)}: different units, so no numbers")
+        return None
     decision = Decision(Column(), remarks=list(before.remarks))
     mark, unsure = _decimal(cells, counts * like, point)
     others = _sums({sep: mask for sep, mask in cells.separators.items() if sep != mark}, counts * like, 2)

@@ -326,6 +326,15 @@ def test_what_no_cell_decides_is_asked_and_the_answer_is_printed(tmp_path, capsy
     assert "to decide: " in capsys.readouterr().err
 
 
+def test_numbers_with_different_units_are_named(tmp_path, capsys):
+    path = tmp_path / "f.csv"
+    lines = [f"{30 + i % 9} {'kg' if i % 2 else 'lb'},{i % 7} kg,{'ab'[i % 3 > 1]}" for i in range(60)]
+    path.write_text("\n".join(["weight,dose,y", *lines]) + "\n")
+    assert main(["data", "describe", str(path), "--target", "y"]) == 0
+    assert "'weight': 31 kg, 30 lb: different units, so no numbers\n" in (said := capsys.readouterr().out)
+    assert "'dose'" not in said
+
+
 ROWS = [f"{i / 7:.2f},{'uvw'[i % 3]},{'ab'[i * i % 7 > 2]}" for i in range(60)]
 LAYOUTS = {
     "a header behind a #": ["# made by a tool", "#v,g,y", *ROWS],
