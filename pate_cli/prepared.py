@@ -26,7 +26,6 @@ class Prepared:
     dataset: Dataset
     sizes: datasets.SplitSizes
     n_teachers: int
-    delta: float
     whole: WholeMechanism
     setting: Setting
     public_rows: IntArray | None = field(default=None, repr=False)  # of a release: kept in its ledger
@@ -35,6 +34,11 @@ class Prepared:
     def plan(self) -> mechanisms.Mechanism:
         """The calibrated mechanism."""
         return self.whole.plan
+
+    @property
+    def delta(self) -> float:
+        """Delta of the guarantee: 0 of a pure one, whatever the configuration allows."""
+        return self.whole.guarantee.delta
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -180,7 +184,7 @@ def _prepared(config: RunConfig, dataset: Dataset, C: int, *, exact: bool) -> Pr
     if promised.data_dependent or promised.eps > config.eps or promised.delta > delta:
         raise RuntimeError(f"{plan.name} promises {promised}; asked: eps={config.eps:g}, delta={delta:g}")
     seen = replace(setting, student_mapped=setting.student_mapped and plan.sees_features)
-    return Prepared(config, dataset, sizes, plan.n_teachers, delta, all_of_it, seen)
+    return Prepared(config, dataset, sizes, plan.n_teachers, all_of_it, seen)
 
 
 def _best_points(config: RunConfig, dataset: Dataset) -> int:

@@ -200,7 +200,7 @@ def _sizes(run: Row) -> list[tuple[Any, ...]]:
         *_teachers(run, counted),
         *_queries(run),
         ("eps, of one repeat", config.eps, "the smaller, the stronger"),
-        ("delta, of one repeat", p.delta, source),
+        ("delta, of one repeat", p.delta, source if p.delta else "probability: eps holds without exception"),
         ("protects", neighbours, assumed),
         ("repeats", config.repeats, "random splits; each costs eps"),
     ]

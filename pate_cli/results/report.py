@@ -237,7 +237,8 @@ def _lines(found: Advice) -> list[tuple[str, str, str]]:
         remark = "guessing" if metric.name == "roc_auc" else f"always {quoted(common)}" if common else ""
         lines.append(("constant answer", f"{metric.level(constant)}{metric.percent}", remark))
     if row["eps"] is not None:
-        protects = f"delta {row['delta']:.3g}, for one record, of one run" if row["delta"] else "of one run"
+        failing = "" if row["delta"] is None else f"delta {row['delta']:.3g}, for one record, "
+        protects = f"{failing}of one run"
         finite = math.isfinite(row["eps"])
         lines.append(
             ("guarantee", number(row["eps"], "g"), protects) if finite else ("guarantee", "none", "")
@@ -271,7 +272,9 @@ def _facts(found: Advice) -> list[Fact]:
             Fact("Classes", str(len(classes)), f"the largest has {share}% of the records" if share else "")
         )
     if math.isfinite(found.eps):
-        delta = f", delta {row['delta']:.2g}" if row["delta"] else ""
+        finite = [each for each in board.every if each["eps"] is not None and math.isfinite(each["eps"])]
+        deltas = {each["delta"] for each in finite} - {None}
+        delta = f", delta {'at most ' * (len(deltas) > 1)}{max(deltas):.2g}" if deltas else ""
         facts.append(Fact("Guarantee", f"one record{delta}", "for each eps, of one run"))
     same = "the same for every method" if len(board.methods) > 1 else ""
     facts.append(Fact("Measured", splits_of(found), same))

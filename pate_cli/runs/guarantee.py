@@ -165,6 +165,8 @@ class WholeMechanism:
     def describe(self) -> dict[str, Any]:
         """Public numbers, of the mechanism and of the marginals."""
         shown = self.plan.describe() | (self.evaluation.describe() if self.evaluation else {})
+        promised = {"eps": self.guarantee.eps, "delta": self.guarantee.delta}  # not of a part of the run
+        shown |= {name: value for name, value in promised.items() if name in shown}
         shown |= self.bought.describe() if self.bought else {}
         if (marginals := self.marginals) and math.isfinite(marginals.mu):
             shown |= {

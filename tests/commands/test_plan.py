@@ -12,6 +12,8 @@ import pytest
 
 from pate_cli import pipeline
 from pate_cli.cli import main
+from pate_cli.config import Composer
+from pate_cli.engine.rows import check_rows
 from pate_cli.mechanisms.lnmax import Lnmax
 from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.mechanisms.votes import of_noisy_counts
@@ -63,6 +65,29 @@ def test_sizes(rows):
     assert shown["queries, at most"][0] == "163"
     assert shown["delta, of one repeat"] == ["0.0001539", "probability: 1 / private records"]
     assert shown["repeats"][0] == "30"
+
+
+PURE = [
+    ["mechanism=sspp"],
+    ["mechanism=output_perturbation", "mechanism.noise=laplace"],
+    ["mechanism=realizable_to_agnostic"],
+    ["mechanism=private_prediction"],
+]
+
+
+@pytest.mark.parametrize("argv", PURE)
+def test_a_pure_guarantee_is_shown_with_delta_0(argv, rows, capsys):
+    argv = ["dataset.n_records=4000", "delta=1e-5", *argv]
+    assert rows(*argv)["delta, of one repeat"] == ["0", "probability: eps holds without exception"]
+    assert main(["plan", *argv]) == 0
+    assert "eps 1, delta 0 for each record" in " ".join((said := capsys.readouterr().out).split())
+    assert "1e-05" not in said
+
+
+def test_the_numbers_of_a_run_state_its_guarantee_and_not_that_of_a_part():
+    (row,) = check_rows(Composer(), [["dataset.n_records=20000", "mechanism=universal"]])
+    shown = row.prepared.whole.describe()
+    assert (shown["eps"], shown["sspp_eps"]) == (1.0, 0.5)
 
 
 @pytest.mark.parametrize(
