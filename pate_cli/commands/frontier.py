@@ -29,11 +29,11 @@ from pate_cli.engine.rows import Row
 from pate_cli.engine.sources import sources
 from pate_cli.engine.store import PLACE
 from pate_cli.errors import ConfigError, DataError, InputError
-from pate_cli.results.boards import BASELINES, LIMIT, METRICS
+from pate_cli.results.boards import METRICS
 from pate_cli.results.page import checked_directory
 from pate_cli.results.repeats import REPEATS, RepeatsFile, read_repeats
 from pate_cli.results.report import report
-from pate_cli.results.settings import row_hash
+from pate_cli.results.settings import BASELINES, LIMIT, row_hash
 from pate_cli.terminal import only_writer
 
 __all__ = ["main"]

@@ -13,7 +13,7 @@ from pate_cli.engine.baselines import with_baselines
 from pate_cli.engine.recipe_plan import Plan, make_plan
 from pate_cli.engine.recipes import Recipe, RowSpec
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.results.boards import EXACT
+from pate_cli.results.settings import EXACT
 
 __all__ = ["DEFAULT_METHODS", "Named", "budgets", "distinct", "methods", "named_overrides"]
 __all__ += ["plan_frontier", "split_names"]

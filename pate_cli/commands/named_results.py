@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pate_cli.errors import DataError, one_line
-from pate_cli.results.record_files import RECORD_NAME, read_record
+from pate_cli.results.record import RECORD_NAME, read_record
 from pate_cli.terminal import err
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _NONE = "no result.json or repeats.csv in it"
 def collect(names: Sequence[str], nothing: str = "no run found") -> pd.DataFrame:
     """Repeats in and below directories, with every setting; what cannot be read is named on stderr."""
     from pate_cli.results.listing import find
-    from pate_cli.results.record_files import find_files
+    from pate_cli.results.record import find_files
     from pate_cli.results.repeats import find_repeats
 
     if "" in names:  # as an unset variable of the shell is; to Path, the current directory

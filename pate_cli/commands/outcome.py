@@ -20,7 +20,7 @@ from pate_cli.engine.recipes import Recipe
 from pate_cli.engine.sources import dependencies
 from pate_cli.engine.studies import parameters, study_code
 from pate_cli.results.findings import Findings
-from pate_cli.results.provenance import plain
+from pate_cli.results.settings import plain
 from pate_cli.results.verdicts import Verdict
 from pate_cli.terminal import write_file
 

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import base64
+import io
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pate_cli.commands.named_results import collect, find_release
-from pate_cli.errors import DataError, InputError
+from pate_cli.errors import DataError, InputError, one_line
 from pate_cli.terminal import check_file, err, write_output
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pate_cli.results.html import Section
 
 __all__ = ["main"]
 
 _DEFAULT = Path("page.html")
+_VIEWS = "pate.views"  # entry points of views
 
 
 def main(argv: list[str]) -> int:
@@ -24,27 +34,29 @@ def main(argv: list[str]) -> int:
     if options.output is None and output.exists():
         raise InputError(f"{output}: is there already; --output {output} writes over it")
     check_file(output)
-    if (release := find_release(options.paths)) is not None:
-        return _of_release(release, output, options)
-
-    from pate_cli.results.details import find_view
-    from pate_cli.results.listing import find
-    from pate_cli.results.report import report, sources_of
-
-    views = {text: find_view(text) for text in options.view}
-    places = [find(text) for text in options.paths]
-    repeats = collect(list(map(str, places)))
-    if not (repeats["status"] == "ok").any():
-        raise DataError(f"{', '.join(map(str, places))}: no repeat is done, so there is nothing to show")
-    command = ["pate", "page", *argv]
-    found = report(repeats, command, sources_of(places, repeats), title=options.title or "", views=views)
-    write_output(output, found.html())
+    release = find_release(options.paths)
+    text = _of_repeats(argv, options) if release is None else _of_release(release, output, options)
+    write_output(output, text)
     err().print(f"written to {output}", style="dim", markup=False, soft_wrap=True)
     return 0
 
 
-def _of_release(directory: Path, output: Path, options: argparse.Namespace) -> int:
-    """Write the card of a release, not among its files, which `pate verify` compares."""
+def _of_repeats(argv: Sequence[str], options: argparse.Namespace) -> str:
+    from pate_cli.results.listing import find
+    from pate_cli.results.report import report, sources_of
+
+    views = {text: _view(text) for text in options.view}
+    places = [find(text) for text in options.paths]
+    repeats = collect(list(map(str, places)))
+    if not (repeats["status"] == "ok").any():
+        raise DataError(f"{', '.join(map(str, places))}: no repeat is done, so there is nothing to show")
+    more = [_section(text, view, repeats) for text, view in views.items()]
+    command = ["pate", "page", *argv]
+    return report(repeats, command, sources_of(places, repeats), title=options.title or "", more=more).html()
+
+
+def _of_release(directory: Path, output: Path, options: argparse.Namespace) -> str:
+    """The card of a release; not to be written among its files, which `pate verify` compares."""
     from pate_cli.release.card import Card
     from pate_cli.release.certificates import made_of
     from pate_cli.results.html import render
@@ -55,10 +67,61 @@ def _of_release(directory: Path, output: Path, options: argparse.Namespace) -> i
     if options.view:
         raise InputError("--view: not with a release, whose page is made from its certificate alone")
     page = made_of(directory, lambda facts: Card(facts, str(directory)).page)
-    text = render(replace(page, title=options.title or page.title))
-    write_output(output, text)
-    err().print(f"written to {output}", style="dim", markup=False, soft_wrap=True)
-    return 0
+    return render(replace(page, title=options.title or page.title))
+
+
+def _view(text: str) -> Callable[[pd.DataFrame], Any]:
+    """Function of this name: an entry point, or an import path; InputError if there is none."""
+    from importlib import import_module, metadata
+
+    points = {point.name: point for point in metadata.entry_points(group=_VIEWS)}
+    module, _, of = text.replace(":", ".").rpartition(".")
+    view = None
+    try:
+        if text in points:
+            view = points[text].load()
+        elif module:
+            view = getattr(import_module(module), of)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"--view {text}: {one_line(str(error))}") from error
+    if not callable(view):
+        accepted = (
+            f"an import path, as mine.views.recall, or an entry point of {_VIEWS}, of which there are: "
+        )
+        raise InputError(
+            f"--view {text}: no such function; accepted: {accepted}{', '.join(points) or 'none'}"
+        )
+    return view  # type: ignore[no-any-return]
+
+
+def _section(text: str, view: Callable[[pd.DataFrame], Any], repeats: pd.DataFrame) -> Section:
+    """What a view shows of repeats, below the first line of its docstring; InputError if it fails."""
+    from pate_cli.results.html import Section
+
+    try:
+        block = _block(view(repeats.copy()), text)
+    except Exception as error:  # of somebody else's code
+        raise InputError(f"--view {text}: {type(error).__name__}: {one_line(str(error))}") from error
+    title = (view.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+    return Section(title or text, [block])
+
+
+def _block(made: Any, text: str) -> tuple[str, Any]:
+    import pandas as pd
+
+    from pate_cli.results.tables import Table, from_frame
+
+    if isinstance(made, pd.DataFrame):
+        return "table", from_frame(made.reset_index() if made.index.names != [None] else made)
+    if isinstance(made, Table):
+        return "table", made
+    if not hasattr(made, "savefig"):
+        raise InputError(f"made {type(made).__name__}; accepted: a DataFrame, a Table or a matplotlib figure")
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": text}):  # the same bytes for the same figure
+        made.savefig(svg := io.BytesIO(), format="svg", metadata={"Date": None})
+    return "svg", (text, base64.b64encode(svg.getvalue()).decode(), round(96 * made.get_figwidth()))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -67,7 +67,7 @@ def print_json(
     """
     import json
 
-    from pate_cli.results.provenance import plain
+    from pate_cli.results.settings import plain
 
     content: dict[str, Any] = {"schema_version": 1, "command": f"pate {command}"}
     content |= {"answer": answer} if answer else {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from pate_cli.commands.printing import print_json
 from pate_cli.results.marks import plain
@@ -21,9 +21,9 @@ __all__ = ["publish", "say", "show_next", "show_report"]
 def show_report(report: Report, options: argparse.Namespace, command: str, place: str = "") -> None:
     """Print the answer, one table, notes and the next command; `place` is the page's file."""
     if options.json:
-        shown = {name: table.records for name, table in {"table": report.table, **report.files}.items()}
-        verdicts = [asdict(verdict) | {"verdict": verdict.word} for verdict in report.verdicts]
-        shown |= {"verdicts": verdicts} if verdicts else {}
+        tables = {"table": report.table, **report.files}
+        shown: dict[str, Sequence[Any]] = {name: table.records for name, table in tables.items()}
+        shown |= {"verdicts": report.verdicts} if report.verdicts else {}
         notes = [plain(text) for text in (*report.notes, *report.explain)]
         print_json(command, shown, notes, answer=plain(report.answer))
         return

@@ -30,7 +30,7 @@ from pate_cli.release import NoLedgerError
 from pate_cli.release.release import release
 from pate_cli.results import read_record
 from pate_cli.results.next_steps import ledger_init
-from pate_cli.results.record_files import RECORD_NAME
+from pate_cli.results.record import RECORD_NAME
 from pate_cli.results.repeats import REPEATS
 from pate_cli.results.settings import row_hash
 

@@ -11,8 +11,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from pate_cli import __version__
-from pate_cli.results.record import RunRecord
-from pate_cli.results.record_files import RECORD_NAME, read_record
+from pate_cli.results.record import RECORD_NAME, RunRecord, read_record
 
 __all__ = ["MLflow"]
 

@@ -12,8 +12,7 @@ from pate_cli.commands.tune_arguments import arguments
 from pate_cli.results.boards import ACCURACY
 from pate_cli.results.marks import name
 from pate_cli.results.page import Report
-from pate_cli.results.record import RunRecord
-from pate_cli.results.record_files import RECORD_NAME, read_record
+from pate_cli.results.record import RECORD_NAME, RunRecord, read_record
 from pate_cli.results.tables import Head, Table
 
 __all__ = ["main"]

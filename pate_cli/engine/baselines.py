@@ -19,7 +19,7 @@ from pate_cli.engine.recipe_plan import Plan
 from pate_cli.engine.rows import Row
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.pipeline import Outcome, Prepared, Streams, Trained, split_of, teaching_key
-from pate_cli.results.boards import BASELINES, EXACT, FAMILY, LIMIT, MAJORITY, NOT_PRIVATE, TRUE_LABELS
+from pate_cli.results.settings import BASELINES, EXACT, FAMILY, LIMIT, MAJORITY, NOT_PRIVATE, TRUE_LABELS
 from pate_cli.students import fit_student
 from pate_cli.students.metrics import measure
 from pate_cli.types import Answers, PrivacyLoss, PublicPoints, Released, RepeatResult

@@ -22,8 +22,7 @@ from pate_cli.engine.recipes import RowSpec
 from pate_cli.engine.store import CacheKey, repeat_key
 from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
-from pate_cli.results.provenance import config_hash
-from pate_cli.results.settings import APPROXIMATE, PURE, dataset_name, row_hash, settings
+from pate_cli.results.settings import APPROXIMATE, PURE, config_hash, dataset_name, row_hash, settings
 from pate_cli.students import dump_student
 
 __all__ = ["Row", "as_typed", "check_places", "check_rows", "forget"]

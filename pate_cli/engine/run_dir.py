@@ -20,7 +20,7 @@ from pate_cli.engine.progress import Advance, reporting
 from pate_cli.engine.rows import Row
 from pate_cli.engine.store import PLACE, RepeatRecord, RepeatStore
 from pate_cli.errors import InputError
-from pate_cli.results.record_files import RECORD_NAME
+from pate_cli.results.record import RECORD_NAME
 from pate_cli.results.repeats import RepeatsFile
 from pate_cli.terminal import write_file
 

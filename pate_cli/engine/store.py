@@ -27,7 +27,7 @@ from pate_cli.datasets.content import fingerprint
 from pate_cli.engine.loaded import LoadedCode, has_source, loaded_code
 from pate_cli.errors import InputError
 from pate_cli.pipeline import Outcome, Prepared
-from pate_cli.results.provenance import config_hash
+from pate_cli.results.settings import config_hash
 from pate_cli.terminal import open_file, write_file
 from pate_cli.types import Dataset, RepeatResult
 

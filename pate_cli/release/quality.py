@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pate_cli.results.bars import Share, ranges, shares
 from pate_cli.results.marks import plain, quoted
-from pate_cli.results.svg import short
+from pate_cli.results.svg import Share, ranges, shares, short
 from pate_cli.results.tables import ABSENT, Head, Table
 
 __all__ = ["MOST", "Percent", "Quality", "frequency"]

@@ -11,10 +11,19 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from pate_cli.results.interval import Interval
-from pate_cli.results.provenance import collect_provenance, config_hash, plain, versions
-from pate_cli.results.record import STATUSES, RunRecord, Summary, summarise
-from pate_cli.results.record_files import Found, find_records, read_record, write_record
+from pate_cli.results.provenance import collect_provenance, versions
+from pate_cli.results.record import (
+    STATUSES,
+    Found,
+    RunRecord,
+    Summary,
+    find_records,
+    read_record,
+    summarise,
+    write_record,
+)
 from pate_cli.results.repeats import read_repeats
+from pate_cli.results.settings import config_hash, plain
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,9 +11,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pate_cli.results.boards import ACCURACY, ALL_PRIVATE, LIMIT, MAJORITY, METRICS, Board, Metric
+from pate_cli.results.boards import ACCURACY, METRICS, Board, Metric
 from pate_cli.results.interval import Interval
 from pate_cli.results.means import MeasuredRow
+from pate_cli.results.settings import ALL_PRIVATE, LIMIT, MAJORITY
 
 __all__ = ["ALIKE", "BROKE", "CANNOT", "NO_USE", "UNKNOWN", "UNLIKE", "USE", "WORSE", "Advice", "answer"]
 __all__ += ["NOT_RUN", "ended", "measure_of", "most_common", "repeats_that_tell"]

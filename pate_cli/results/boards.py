@@ -11,40 +11,10 @@ from typing import NamedTuple
 
 from pate_cli.results.interval import Interval
 from pate_cli.results.means import MeasuredRow, other_splits, paired_difference, pool_seeds
-from pate_cli.results.ranking import Ranking, ranking
-from pate_cli.results.settings import NAMES, differing
+from pate_cli.results.settings import BASELINES, FAMILY, LIMIT, NAMES, differing
 from pate_cli.results.tables import ABSENT
 
-__all__ = [
-    "ACCURACY",
-    "ALL_PRIVATE",
-    "BASELINES",
-    "EXACT",
-    "FAMILY",
-    "LIMIT",
-    "MAJORITY",
-    "NOT_PRIVATE",
-    "TRUE_LABELS",
-]
-__all__ += ["METRICS", "Board", "Metric", "Standing", "boards_of", "standings"]
-
-NOT_PRIVATE = "not differentially private"
-ALL_PRIVATE, TRUE_LABELS, MAJORITY = "all private records", "student on true labels", "majority class"
-LIMIT = "best model without privacy"
-EXACT = "student on exact votes"
-
-FAMILY = "is "
-"""Prefix of the family of the best model, among the diagnostics of its repeat."""
-
-BASELINES = {
-    LIMIT: "the best of gradient boosting, kernel machine and logistic regression on all private records, "
-    "chosen by cross-validation at the first split",
-    ALL_PRIVATE: "one model, of the student's kind, on all private records",
-    TRUE_LABELS: "the student, true labels instead of teachers",
-    EXACT: "the student, teachers without noise",
-    MAJORITY: "always the most common class",
-}
-"""Non-private baselines: the name in files and the words of each, in the order shown."""
+__all__ = ["ACCURACY", "METRICS", "Board", "Metric", "boards_of"]
 
 
 class Metric(NamedTuple):
@@ -198,30 +168,3 @@ def _alike(rows: Sequence[MeasuredRow]) -> set[tuple[str, float]]:
     """Methods with several rows at an eps."""
     counts = Counter((row["method"], row["eps"]) for row in rows)
     return {key for key, count in counts.items() if count > 1}
-
-
-class Standing(NamedTuple):
-    """A method at a budget, over several boards."""
-
-    ranking: Ranking
-    scores: list[float | None]  # of each board, larger is better; None where it has none
-    below: list[float]  # distances to the best model without privacy, where there are
-
-
-def standings(boards: Sequence[Board]) -> dict[float, dict[str, Standing]]:
-    """Standings by eps and method, on boards with the same methods, budgets and metric."""
-    by_eps = {}
-    for eps in boards[0].budgets:
-        values = [board.values(eps) for board in boards]
-        sign = boards[0].metric.sign
-        scores = {
-            name: [sign * means[name].mean if name in means else None for means in values]
-            for name in boards[0].methods
-        }
-        by_eps[eps] = {
-            name: Standing(
-                ranks, scores[name], [gap.mean for board in boards if (gap := board.below(name, eps))]
-            )
-            for name, ranks in ranking(scores).items()
-        }
-    return by_eps

@@ -1,29 +1,22 @@
-"""What is folded on the page of one data set, in the order of likely questions; and somebody else's views."""
+"""What is folded on the page of one data set, in the order of likely questions."""
 
 from __future__ import annotations
 
-import base64
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-import pandas as pd
-
-from pate_cli.errors import InputError, one_line
 from pate_cli.results import sentences
 from pate_cli.results.answers import NO_USE, Advice, ended
-from pate_cli.results.boards import BASELINES, LIMIT, MAJORITY, METRICS
+from pate_cli.results.boards import METRICS
 from pate_cli.results.html import Section
 from pate_cli.results.marks import name
 from pate_cli.results.means import MeasuredRow
-from pate_cli.results.settings import NAMES
-from pate_cli.results.tables import ABSENT, Head, Table, from_frame, number
+from pate_cli.results.settings import BASELINES, LIMIT, MAJORITY, NAMES
+from pate_cli.results.tables import ABSENT, Head, Table, number
 
-__all__ = ["details", "find_view", "how_measured", "own_views", "shared_settings"]
-
-GROUP = "pate.views"
-"""Entry points of views."""
+__all__ = ["details", "shared_settings"]
 
 _CALIBRATION = "calibration_error"
 _MOST_CLASSES = 30
@@ -38,7 +31,7 @@ def details(found: Advice, command: Sequence[str], files: Mapping[str, Table]) -
         Section("Class by class", _classes(found)),
         Section("Where accuracy is lost without any noise", _baselines(found)),
         Section("All runs", _all_runs(found)),
-        Section("How this was measured", how_measured(found, command)),
+        Section("How this was measured", _how_measured(found, command)),
         Section("Words", [("words", _glossary(found))]),
     ]
     return [section for section in sections if section.blocks]
@@ -186,7 +179,7 @@ def _all_runs(found: Advice) -> list[tuple[str, Any]]:
     )
 
 
-def how_measured(found: Advice, command: Sequence[str]) -> list[tuple[str, Any]]:
+def _how_measured(found: Advice, command: Sequence[str]) -> list[tuple[str, Any]]:
     """Splits, verdicts, what the limit is, settings, and the command that makes it again."""
     board = found.board
     texts = [f"{found.repeats} random split{'s' * (found.repeats != 1)}; each method sees the same ones."]
@@ -224,55 +217,3 @@ def shared_settings(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else number(value, "g")
-
-
-# --- views of somebody else ---------------------------------------------------------------------
-
-
-def find_view(text: str) -> Callable[[pd.DataFrame], Any]:
-    """View of that name, an entry point of the group `pate.views`, or import path; InputError if none."""
-    from importlib import import_module, metadata
-
-    try:
-        for point in metadata.entry_points(group=GROUP, name=text):
-            view = point.load()
-            break
-        else:
-            module, _, of = text.replace(":", ".").rpartition(".")
-            view = getattr(import_module(module), of) if module else None
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"--view {text}: {one_line(str(error))}") from error
-    if not callable(view):
-        there = ", ".join(point.name for point in metadata.entry_points(group=GROUP)) or "none"
-        accepted = (
-            f"an import path, as mine.views.recall, or an entry point of {GROUP}, of which there are: {there}"
-        )
-        raise InputError(f"--view {text}: no such function; accepted: {accepted}")
-    return view  # type: ignore[no-any-return]
-
-
-def own_views(repeats: pd.DataFrame, views: Mapping[str, Callable[[pd.DataFrame], Any]]) -> list[Section]:
-    """A section for each view; its heading is the first line of its docstring. InputError if it fails."""
-    sections = []
-    for text, view in views.items():
-        try:
-            made = view(repeats.copy())
-            block = _block(made, text)
-        except Exception as error:  # of somebody else's code
-            raise InputError(f"--view {text}: {type(error).__name__}: {one_line(str(error))}") from error
-        title = (view.__doc__ or "").strip().partition("\n")[0].rstrip(".") or text
-        sections.append(Section(title, [block]))
-    return sections
-
-
-def _block(made: Any, text: str) -> tuple[str, Any]:
-    if isinstance(made, pd.DataFrame):
-        return "table", from_frame(made.reset_index() if made.index.names != [None] else made)
-    if isinstance(made, Table):
-        return "table", made
-    if hasattr(made, "savefig"):
-        from pate_cli.results.figures import render
-
-        _, svg, width = render(lambda: made, text, png=False)
-        return "svg", (text, base64.b64encode(svg).decode(), round(width))
-    raise InputError(f"made {type(made).__name__}; accepted: a DataFrame, a Table or a matplotlib figure")

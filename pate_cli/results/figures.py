@@ -157,12 +157,11 @@ def image(draw: Callable[[], Figure], form: str, font_size: float) -> bytes:
         return _saved(draw(), form, 300)
 
 
-def render(draw: Callable[[], Figure], salt: str, *, png: bool = True) -> tuple[bytes, bytes, float]:
-    """Draw a figure: PNG (empty if not wanted), SVG and the width in CSS pixels; always the same bytes."""
+def render(draw: Callable[[], Figure], salt: str) -> tuple[bytes, bytes, float]:
+    """Draw a figure: PNG, SVG and the width in CSS pixels; always the same bytes."""
     with mpl.rc_context({**_SETTINGS, "svg.hashsalt": salt}):
         figure = draw()
-        pixels = _saved(figure, "png", 150) if png else b""
-        return pixels, _saved(figure, "svg", 150), float(figure.get_figwidth() * 96)
+        return _saved(figure, "png", 150), _saved(figure, "svg", 150), float(figure.get_figwidth() * 96)
 
 
 def _saved(figure: Figure, form: str, dpi: int) -> bytes:

@@ -15,11 +15,10 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 
 from pate_cli.errors import InputError
-from pate_cli.results.boards import BASELINES
 from pate_cli.results.figures import band, below_axis, hollow, new_figure, number_axis, styles
 from pate_cli.results.interval import Interval
 from pate_cli.results.means import MeasuredRow, pooled
-from pate_cli.results.settings import SYNONYMS, differing
+from pate_cli.results.settings import BASELINES, SYNONYMS, differing
 
 __all__ = ["Point", "check_columns", "draw", "notes", "points"]
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import DataError, one_line
-from pate_cli.results.record import RunRecord
-from pate_cli.results.record_files import RECORD_NAME, find_files, read_record
+from pate_cli.results.record import RECORD_NAME, RunRecord, find_files, read_record
 from pate_cli.results.repeats import REPEATS, read_repeats, started
 from pate_cli.results.settings import dataset_name
 from pate_cli.results.tables import ABSENT, Head, Table, number

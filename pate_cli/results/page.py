@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import InputError, one_line
 from pate_cli.results.next_steps import NextStep
-from pate_cli.results.record_files import RECORD_NAME
+from pate_cli.results.record import RECORD_NAME
 from pate_cli.results.tables import Table
 from pate_cli.terminal import check_directory, write_file
 
 if TYPE_CHECKING:
     from pate_cli.results.html import Page
-    from pate_cli.results.verdicts import Verdict
 
 __all__ = [
     "PAGE",
@@ -46,7 +45,7 @@ class Report:
     next_step: NextStep | None = None
     files: Mapping[str, Table] = field(default_factory=dict)  # CSV, by their stem
     images: Mapping[str, bytes] = field(default_factory=dict)  # by file
-    verdicts: Sequence[Verdict] = ()
+    verdicts: Sequence[Mapping[str, Any]] = ()  # a record each
     failures: Sequence[str] = ()
 
     def html(self) -> str:

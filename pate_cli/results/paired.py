@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from pate_cli.errors import InputError
-from pate_cli.results.boards import BASELINES
 from pate_cli.results.interval import EPS_NOTE, T_NOTE
 from pate_cli.results.means import (
     MeasuredRow,
@@ -19,7 +18,7 @@ from pate_cli.results.means import (
     rows_of,
     sort_keys,
 )
-from pate_cli.results.settings import differing
+from pate_cli.results.settings import BASELINES, differing
 from pate_cli.results.tables import ABSENT, Head, Table, number
 
 __all__ = ["compare", "differences", "paired"]

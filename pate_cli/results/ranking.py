@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from pate_cli.results.boards import Board
 from pate_cli.results.interval import LEVEL, Interval
 from pate_cli.types import FloatArray
 
-__all__ = ["Ranking", "fewest_tables", "friedman", "holm", "ranking", "smallest_p"]
+__all__ = ["Ranking", "Standing", "fewest_tables", "friedman", "holm", "ranking", "smallest_p", "standings"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,33 @@ def ranking(scores: Mapping[str, Sequence[float | None]]) -> dict[str, Ranking]:
         best = np.isfinite(values[index]) & (values[index] == values.max(axis=0))
         rankings[name] = Ranking(_over(ranks[index]), _over(wins), int(best.sum()), p[index])
     return rankings
+
+
+class Standing(NamedTuple):
+    """A method at a budget, over several boards."""
+
+    ranking: Ranking
+    scores: list[float | None]  # of each board, larger is better; None where it has none
+    below: list[float]  # distances to the best model without privacy, where there are
+
+
+def standings(boards: Sequence[Board]) -> dict[float, dict[str, Standing]]:
+    """Standings by eps and method, on boards with the same methods, budgets and metric."""
+    by_eps = {}
+    for eps in boards[0].budgets:
+        values = [board.values(eps) for board in boards]
+        sign = boards[0].metric.sign
+        scores = {
+            name: [sign * means[name].mean if name in means else None for means in values]
+            for name in boards[0].methods
+        }
+        by_eps[eps] = {
+            name: Standing(
+                ranks, scores[name], [gap.mean for board in boards if (gap := board.below(name, eps))]
+            )
+            for name, ranks in ranking(scores).items()
+        }
+    return by_eps
 
 
 def _values(scores: Mapping[str, Sequence[float | None]]) -> FloatArray:

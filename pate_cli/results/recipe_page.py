@@ -6,6 +6,7 @@ import base64
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from pate_cli.results import sentences
@@ -74,7 +75,7 @@ def recipe_report(found: Findings, next_step: NextStep | None = None) -> Report:
         next_step=next_step,
         files={"table": found.table, **found.more},
         images=_files(drawn),
-        verdicts=[*found.rows, *found.claims],
+        verdicts=[asdict(v) | {"verdict": v.word} for v in (*found.rows, *found.claims)],
         failures=found.failures,
     )
 

@@ -7,7 +7,7 @@ and eps. One data set has its methods by eps; of several `many_tables` has the w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,8 @@ import pandas as pd
 from pate_cli.errors import InputError
 from pate_cli.results import sentences
 from pate_cli.results.answers import NO_USE, Advice, answer, measure_of, most_common
-from pate_cli.results.boards import (
-    ACCURACY,
-    BASELINES,
-    LIMIT,
-    MAJORITY,
-    NOT_PRIVATE,
-    Board,
-    Metric,
-    boards_of,
-)
-from pate_cli.results.details import details, own_views
+from pate_cli.results.boards import ACCURACY, Board, Metric, boards_of
+from pate_cli.results.details import details
 from pate_cli.results.eps_figure import eps_figure, splits_of
 from pate_cli.results.html import Fact, Page, Section
 from pate_cli.results.many_tables import tables_report
@@ -37,7 +28,8 @@ from pate_cli.results.next_steps import compare_methods, more_repeats, release_s
 from pate_cli.results.overview import overview
 from pate_cli.results.page import Report
 from pate_cli.results.paired import paired
-from pate_cli.results.record_files import find_records
+from pate_cli.results.record import find_records
+from pate_cli.results.settings import BASELINES, LIMIT, MAJORITY, NOT_PRIVATE
 from pate_cli.results.tables import ABSENT, Head, Table, number
 
 __all__ = ["report", "sources_of"]
@@ -57,12 +49,12 @@ def report(
     title: str = "",
     metric: Metric | None = None,
     absent: Sequence[tuple[str, str, str]] = (),
-    views: Mapping[str, Callable[[pd.DataFrame], Any]] | None = None,
+    more: Sequence[Section] = (),
 ) -> Report:
     """Put the report of repeats together; `command` makes it again.
 
     The measure follows from the data unless it is given; `absent` are data sets that are not on this machine;
-    `views` are of somebody else, by their headings: functions from the repeats to a table or a figure.
+    `more` are sections of somebody else's.
     """
     rows = rows_of(repeats)
     boards = boards_of(rows)
@@ -70,7 +62,6 @@ def report(
     answers = [answer(board, metric) for board in boards]
     first = next((a.method for a in answers if a.method), "")
     files = {"paired": _paired(repeats, first), "rows": overview(repeats, metrics=True)}
-    more = own_views(repeats, views or {})
     if len(answers) > 1:
         return tables_report(answers, command, sources, files, more, title=title, absent=absent)
     return _single(answers[0], command, sources, files, more, title=title)

@@ -15,11 +15,11 @@ from pate_cli.results.answers import (
     Advice,
     most_common,
 )
-from pate_cli.results.boards import LIMIT
 from pate_cli.results.interval import Interval
 from pate_cli.results.marks import listed, name, quoted
+from pate_cli.results.settings import LIMIT
 
-__all__ = ["GLOSSARY", "INSIDE", "best_attack", "caution", "constant_clause", "cost", "headline", "lede"]
+__all__ = ["GLOSSARY", "INSIDE", "caution", "constant_clause", "cost", "headline", "lede"]
 __all__ += ["verdict_rule"]
 
 INSIDE = "**Keep these numbers inside:** they come from private records, without protection."
@@ -179,13 +179,6 @@ def verdict_rule(answer: Advice) -> list[str]:
         NOT_RUN: "“Not run”: the command was ended before.",
     }
     return [text for word, text in rules.items() if word in answer.verdicts.values()]
-
-
-def best_attack(eps: float, delta: float = 0.0) -> float:
-    """Most that a guess between two equally likely values of one record is right, in percent."""
-    if eps > 700:
-        return 100.0
-    return 100 * (math.exp(eps) + delta) / (1 + math.exp(eps))
 
 
 GLOSSARY = {

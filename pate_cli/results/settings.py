@@ -1,16 +1,21 @@
-"""Settings of rows as text, and those in which rows differ."""
+"""Names and settings of rows: their hash, their text, those in which rows differ; and JSON's own types."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from pate_cli.errors import one_line
-from pate_cli.results.provenance import config_hash
 
-__all__ = ["APPROXIMATE", "NAMES", "PURE", "SYNONYMS", "dataset_name", "differing", "row_hash", "settings"]
+__all__ = ["ALL_PRIVATE", "APPROXIMATE", "BASELINES", "EXACT", "FAMILY", "LIMIT", "MAJORITY", "NAMES"]
+__all__ += ["NOT_PRIVATE", "PURE", "SYNONYMS", "TRUE_LABELS", "config_hash", "dataset_name", "differing"]
+__all__ += ["plain", "row_hash", "settings"]
 
 PURE, APPROXIMATE = "(eps, 0)-DP", "(eps, delta)-DP"
 """Guarantees of a row."""
@@ -18,15 +23,80 @@ PURE, APPROXIMATE = "(eps, 0)-DP", "(eps, delta)-DP"
 NAMES = ("dataset", "method", "name", "panel", "job")
 """Columns of a row that are no settings."""
 
-_NO_NUMBERS = ("hydra", "compute", "cache", "release", "purpose", "ledger", "name", "tags", "tracking")
+NOT_PRIVATE = "not differentially private"
+ALL_PRIVATE, TRUE_LABELS, MAJORITY = "all private records", "student on true labels", "majority class"
+LIMIT = "best model without privacy"
+EXACT = "student on exact votes"
+
+FAMILY = "is "
+"""Prefix of the family of the best model, among the diagnostics of its repeat."""
+
+BASELINES = {
+    LIMIT: "the best of gradient boosting, kernel machine and logistic regression on all private records, "
+    "chosen by cross-validation at the first split",
+    ALL_PRIVATE: "one model, of the student's kind, on all private records",
+    TRUE_LABELS: "the student, true labels instead of teachers",
+    EXACT: "the student, teachers without noise",
+    MAJORITY: "always the most common class",
+}
+"""Non-private baselines: the name in files and the words of each, in the order shown."""
+
+_NO_NUMBERS = ("hydra", "compute", "cache", "purpose", "name", "tags", "tracking")  # the last of old records
 _IN_NAMES = ("dataset.name", "dataset.path", "mechanism.name", "mechanism.oracle", "eps", "delta", "repeats")
 SYNONYMS = {"teacher.estimator": "teacher", "student.estimator": "student"}
 SYNONYMS |= {"dataset.name": "dataset", "dataset.path": "dataset", "mechanism.name": "mechanism"}
 
 
+def config_hash(config: Mapping[str, Any]) -> str:
+    """Hash the configuration that decides a run's numbers, as 12 hex digits.
+
+    SHA-256 of its canonical JSON without keys that change no number. `1` and `1.0` hash alike, but not in a
+    learner's `params`, as scikit-learn takes `max_features=1` for one column, and `1.0` for all.
+    """
+    kept = _whole(plain({key: value for key, value in config.items() if key not in _NO_NUMBERS}, "config"))
+    canonical = json.dumps(kept, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+
 def row_hash(config: Mapping[str, Any]) -> str:
     """Hash of a configuration without `repeats`: repeat i is the same in all rows with this hash."""
     return config_hash({key: value for key, value in config.items() if key != "repeats"})
+
+
+def plain(value: Any, where: str = "record") -> Any:
+    """Convert a value to JSON's own types: infinities as "inf" and "-inf", nan as None.
+
+    A `TypeError` names what has no place in a record (private values among them).
+    """
+    if isinstance(value, Enum):
+        return value.name  # what the command line takes, and what OmegaConf writes
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None if math.isnan(value) else str(float(value))
+    if isinstance(value, PathLike):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
+    # A NumPy scalar, known without importing NumPy; arrays are refused.
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        item = value.item()
+        if type(item) is not type(value):
+            return plain(item, where)
+    raise TypeError(f"{where}: {type(value).__name__} is not written to a record")
+
+
+def _whole(value: Any) -> Any:
+    """Write whole floats as integers; not in `params`."""
+    if isinstance(value, dict):
+        return {key: item if key == "params" else _whole(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def settings(config: Mapping[str, Any]) -> dict[str, str]:
@@ -44,7 +114,7 @@ def settings(config: Mapping[str, Any]) -> dict[str, str]:
             text = f"{value:g}" if isinstance(value, float) else text
             texts[one_line(SYNONYMS.get(name, name))] = one_line(text)
 
-    walk("", {key: value for key, value in config.items() if key not in _NO_NUMBERS})
+    walk("", {key: value for key, value in config.items() if key not in (*_NO_NUMBERS, "release", "ledger")})
     return texts
 
 

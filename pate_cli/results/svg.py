@@ -9,11 +9,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
-from pate_cli.results.sentences import best_attack
-
-__all__ = ["ALIASES", "FREQUENT", "LETTER", "Level", "Line", "colours", "drawing", "lines", "short"]
-__all__ += ["spread", "words"]
+__all__ = ["ALIASES", "FREQUENT", "Level", "Line", "Share", "best_attack", "colours", "lines"]
+__all__ += ["ranges", "shares", "short", "spread"]
 
 _HUES = ("blue", "orange", "green", "black", "pink", "sky", "gold", "violet")
 FREQUENT = ("best", "gaussian", "active", "svt", "noisy_gd", "output_perturbation", "svt-liu2021")
@@ -23,8 +22,8 @@ ALIASES = {"PSQ": "gaussian", "ASQ": "active", "svt tight": "svt", "svt liu2021"
 """Their names in recipes."""
 
 _SIZE = 13  # of text, in units of the drawing
-LETTER = 8.2
-"""Width of a letter, on average, in units of the drawing."""
+_LETTER = 8.2  # width of one, on average
+_ROW = 26.0  # height of a row of `ranges`
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,13 @@ def colours(names: Sequence[str]) -> dict[str, str]:
     free = [hue for hue in _HUES if hue not in hues.values()] or [*_HUES]
     others = [name for name in names if name not in hues]
     return hues | {name: free[number % len(free)] for number, name in enumerate(others)}
+
+
+def best_attack(eps: float, delta: float = 0.0) -> float:
+    """Most that a guess between two equally likely values of one record is right, in percent."""
+    if eps > 700:
+        return 100.0
+    return 100 * (math.exp(eps) + delta) / (1 + math.exp(eps))
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -124,7 +130,7 @@ def _lines(
     ]
     left, top = (44 if wide else 40), 36
     least = (140 if wide else 106) if delta is not None else 40  # the words below the axis
-    right = max(least, min(max(map(len, ends)) * LETTER + 26, 0.42 * width))
+    right = max(least, min(max(map(len, ends)) * _LETTER + 26, 0.42 * width))
     bottom = 46 if delta is not None else 28
     marks = sorted({at for line in drawn for at, _, _ in line.points})
     logarithmic = marks[0] > 0
@@ -147,26 +153,26 @@ def _lines(
     out = [
         f'<clipPath id="{ident}-c"><rect x="{left}" y="{top - 14}" width="{width}" '
         f'height="{base - top + 14}"/></clipPath>',
-        words(0, 12, y, "soft fine"),
+        _words(0, 12, y, "soft fine"),
     ]
     for k in range(round((high - low) / step) + 1):
         at = py(low + k * step)
         out.append(f'<line class="grid" x1="{left}" x2="{width - right:.1f}" y1="{at:.1f}" y2="{at:.1f}"/>')
-        out.append(words(left - 8, at + 5, f"{low + k * step:.6g}", "soft", "end"))
+        out.append(_words(left - 8, at + 5, f"{low + k * step:.6g}", "soft", "end"))
     out.append(f'<line class="axis" x1="{left}" x2="{width - right:.1f}" y1="{base}" y2="{base}"/>')
     for at in _labelled(marks, place, 44 if delta is not None else 34):
         out.append(
             f'<line class="axis" x1="{place(at):.1f}" x2="{place(at):.1f}" y1="{base}" y2="{base + 5}"/>'
         )
-        out.append(words(place(at), base + 22, f"{at:g}", "", "middle"))
+        out.append(_words(place(at), base + 22, f"{at:g}", "", "middle"))
         if delta is not None:
             attack = f"{best_attack(at, delta):.0f}%"
-            out.append(words(place(at), base + 41, attack, "soft fine", "middle"))
+            out.append(_words(place(at), base + 41, attack, "soft fine", "middle"))
     log = ", log scale" if wide and logarithmic and len(marks) > 1 else ""
-    out.append(words(width - right + 18, base + 22, f"{x}{log}", "soft"))
+    out.append(_words(width - right + 18, base + 22, f"{x}{log}", "soft"))
     if delta is not None:
         attack = "best attack right in" if wide else "attack right in"
-        out.append(words(width - right + 18, base + 41, attack, "soft fine"))
+        out.append(_words(width - right + 18, base + 41, attack, "soft fine"))
     below = [not level.above and py(level.y) + 17 < base - 3 for level in levels]
     wanted = [py(level.y) + (17 if under else -7) for level, under in zip(levels, below, strict=True)]
     places = spread(wanted, 15, top - 8, base - 3)
@@ -174,7 +180,7 @@ def _lines(
         dash = " dash" if level.dash else ""
         out.append(
             f'<line class="ref{dash}" x1="{left}" x2="{width - right:.1f}" y1="{py(level.y):.1f}" '
-            f'y2="{py(level.y):.1f}"/>{words(left + 4, at, level.name, "soft fine")}'
+            f'y2="{py(level.y):.1f}"/>{_words(left + 4, at, level.name, "soft fine")}'
         )
     body, names = [], []
     wanted = [py(min(max(line.points[-1][1], low), high)) for line in drawn]
@@ -191,13 +197,13 @@ def _lines(
         names.append(
             f'<g class="{line.colour}">'
             f'<path class="lead" d="M{a:.1f} {wanted[k]:.1f} L{b - 5:.1f} {at:.1f}"/>'
-            f"{words(b, at + 5, end, 'of big' if line.main else 'of')}</g>"
+            f"{_words(b, at + 5, end, 'of big' if line.main else 'of')}</g>"
         )
     parts = [*out, f'<g clip-path="url(#{ident}-c)">', *body, "</g>", *names]
-    return drawing(parts, width, height, title=title, desc=desc, wide=wide)
+    return _drawing(parts, width, height, title=title, desc=desc, wide=wide)
 
 
-def drawing(parts: Sequence[str], width: int, height: float, *, title: str, desc: str, wide: bool) -> str:
+def _drawing(parts: Sequence[str], width: int, height: float, *, title: str, desc: str, wide: bool) -> str:
     """One of both drawings of a figure, of its parts."""
     ident = "wide" if wide else "narrow"
     return (
@@ -226,7 +232,7 @@ def _body(line: Line, points: Sequence[tuple[float, float, float | None]], scale
     return f'<g class="{kind}">{"".join(parts)}</g>'
 
 
-def words(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> str:
+def _words(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> str:
     """A text at a place."""
     looks = f'class="{kind}" ' if kind else ""
     return f'<text {looks}text-anchor="{anchor}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
@@ -245,3 +251,85 @@ def short(name: str, most: int) -> str:
     """A name with at most so many letters: its ends, which tell names of one family apart."""
     first = most // 2
     return name if len(name) <= most else f"{name[:first]}…{name[first + 1 - most :]}"
+
+
+class Share(NamedTuple):
+    """So many records of a bar, and what they are."""
+
+    size: int
+    words: str
+    colour: str  # a class of the sheet
+    pale: bool = False
+
+
+def shares(rows: Sequence[tuple[str, Sequence[Share]]], *, title: str, desc: str) -> str:
+    """Both drawings of bars on one scale; words stand in a part where there is room, else below its bar."""
+    return "\n".join(_shares(rows, title, desc, wide=wide) for wide in (True, False))
+
+
+def _shares(rows: Sequence[tuple[str, Sequence[Share]]], title: str, desc: str, *, wide: bool) -> str:
+    width, bar = (820, 36) if wide else (358, 40)
+    scale = width / max(sum(part.size for part in parts) for _, parts in rows)
+    out, y = list[str](), 6.0
+    for heading, parts in rows:
+        out.append(_words(0, y + 13, heading, "big"))
+        y += 22
+        x, below = 0.0, []
+        for part in parts:
+            length = part.size * scale
+            out.append(_rect(part, x, y, max(length - 2, 1.5), bar))
+            if wide and part.pale and len(part.words) * _LETTER + 24 < length:
+                out.append(_words(x + 12, y + bar / 2 + 4.5, part.words))
+            else:
+                below.append(part)
+            x += length
+        y += bar
+        x = 0.0
+        for k, part in enumerate(below):
+            if k == 0 or not wide:
+                y += 20
+            out += [_rect(part, x, y - 10, 10, 10), _words(x + 17, y, part.words)]
+            x += (len(part.words) * _LETTER + 48) * wide
+        y += 30
+    return _drawing(out, width, y - 22, title=title, desc=desc, wide=wide)
+
+
+def ranges(rows: Sequence[tuple[str, tuple[float, float, float] | None]], *, title: str, desc: str) -> str:
+    """Both drawings of percentages with their intervals, a row each; None: cannot be told."""
+    return "\n".join(_ranges(rows, title, desc, wide=wide) for wide in (True, False))
+
+
+def _ranges(
+    rows: Sequence[tuple[str, tuple[float, float, float] | None]], title: str, desc: str, *, wide: bool
+) -> str:
+    width, letters = (820, 30) if wide else (358, 14)
+    names = [short(name, letters) for name, _ in rows]
+    left = max(3, *map(len, names)) * _LETTER + 14
+    right, bottom = width - 52.0, len(rows) * _ROW + 8
+
+    def px(value: float) -> float:
+        return left + (right - left) * value / 100
+
+    out = []
+    for value in (0, 25, 50, 75, 100):
+        out.append(f'<line class="grid" x1="{px(value):.1f}" x2="{px(value):.1f}" y1="4" y2="{bottom}"/>')
+        out.append(_words(px(value), bottom + 18, f"{value}{'%' * (value == 100)}", "soft", "middle"))
+    for k, (name, (_, told)) in enumerate(zip(names, rows, strict=True)):
+        y = 4 + k * _ROW + _ROW / 2
+        out.append(_words(left - 14, y + 4.5, name, "", "end"))
+        if told is None:
+            out.append(_words(px(0) + 8, y + 4.5, "too few to tell", "soft"))
+            continue
+        estimate, low, high = told
+        out.append(
+            f'<g class="blue main">'
+            f'<line class="run" x1="{px(low):.1f}" x2="{px(high):.1f}" y1="{y}" y2="{y}"/>'
+            f'<circle class="dot" cx="{px(estimate):.1f}" cy="{y}" r="5"/></g>'
+        )
+        out.append(_words(right + 14, y + 4.5, f"{estimate:.0f}", "big"))
+    return _drawing(out, width, bottom + 26, title=title, desc=desc, wide=wide)
+
+
+def _rect(part: Share, x: float, y: float, width: float, height: float) -> str:
+    kind = f"bar{' pale' * part.pale} {part.colour}"
+    return f'<rect class="{kind}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="{height}" rx="2"/>'

@@ -6,7 +6,7 @@ import pytest
 
 from pate_cli.commands.methods import DEFAULT_METHODS, Named, budgets, methods, plan_frontier
 from pate_cli.errors import InputError
-from pate_cli.results.boards import BASELINES, EXACT, LIMIT
+from pate_cli.results.settings import BASELINES, EXACT, LIMIT
 
 COMMON = ("dataset.n_records=3000", "split.public=60", "teacher.size=20")
 

@@ -12,7 +12,8 @@ from written import write_run
 
 from pate_cli.commands.table import main
 from pate_cli.errors import InputError
-from pate_cli.results import Interval, RunRecord, record_files
+from pate_cli.results import Interval, RunRecord
+from pate_cli.results import record as record_module
 
 
 @pytest.fixture
@@ -135,7 +136,7 @@ def test_a_full_disk_is_said_in_a_line(runs, tmp_path, capsys, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(record_files.os, "fsync", full)
+    monkeypatch.setattr(record_module.os, "fsync", full)
     assert "No space left on device" in refused(capsys, runs, "--output", tmp_path / "t.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 

@@ -36,7 +36,7 @@ from pate_cli.privacy.svt import calibrate
 from pate_cli.results import answers
 from pate_cli.results import lines as drawing
 from pate_cli.results.interval import LEVEL
-from pate_cli.results.sentences import best_attack
+from pate_cli.results.svg import best_attack
 from pate_cli.results.verdicts import FEWEST
 from pate_cli.testing.call_checks import CANARIES
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pages import REPO
 
-from pate_cli.results.sentences import best_attack
+from pate_cli.results.svg import best_attack
 
 TEXT = (REPO / "docs" / "eps-in-plain-words.md").read_text(encoding="utf-8")
 

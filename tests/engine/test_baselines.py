@@ -14,7 +14,7 @@ from pate_cli.engine.loaded import LoadedCode
 from pate_cli.engine.recipe_plan import make_plan
 from pate_cli.engine.recipes import Recipe, RowSpec
 from pate_cli.pipeline import Streams
-from pate_cli.results.boards import LIMIT
+from pate_cli.results.settings import LIMIT
 
 SMALL = ("dataset.n_records=1000", "split.public=40", "teacher.size=20")
 

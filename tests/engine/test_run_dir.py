@@ -15,7 +15,7 @@ from pate_cli import pipeline, terminal
 from pate_cli.config.hydra_composition import compose
 from pate_cli.engine import rows, run_dir, schedule
 from pate_cli.errors import InputError
-from pate_cli.results import record_files
+from pate_cli.results import record as record_module
 from pate_cli.results import repeats as repeats_room
 from pate_cli.results.repeats import RepeatsFile
 from pate_cli.students import load_student
@@ -136,7 +136,7 @@ def test_the_user_s_to_mend_is_raised_but_in_a_sweep(monkeypatch, capsys, error)
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("module", [record_files, run_dir])
+@pytest.mark.parametrize("module", [record_module, run_dir])
 def test_a_full_disk_is_said_even_if_it_cannot_be_recorded(monkeypatch, module):
     def full(*_: Any, **__: Any) -> None:
         raise FULL

@@ -10,11 +10,12 @@ import pytest
 
 from pate_cli.results import sentences
 from pate_cli.results.answers import ALIKE, CANNOT, NO_USE, UNKNOWN, USE, WORSE, answer, measure_of
-from pate_cli.results.boards import ALL_PRIVATE, LIMIT, MAJORITY, boards_of
+from pate_cli.results.boards import boards_of
 from pate_cli.results.marks import plain
 from pate_cli.results.means import rows_of
 from pate_cli.results.next_steps import release_step, wrapped
 from pate_cli.results.report import main_table, report
+from pate_cli.results.settings import ALL_PRIVATE, LIMIT, MAJORITY
 
 
 def frame(rows, *, share=0.5, seeds=None, **columns):

@@ -11,14 +11,8 @@ import pytest
 
 from pate_cli import terminal as writing
 from pate_cli.errors import DataError
-from pate_cli.results import (
-    RunRecord,
-    find_records,
-    read_record,
-    record_files,
-    summarise,
-    write_record,
-)
+from pate_cli.results import RunRecord, find_records, read_record, summarise, write_record
+from pate_cli.results import record as record_module
 from pate_cli.types import RepeatResult
 
 REPEATS = [
@@ -76,7 +70,7 @@ def test_a_failed_write_leaves_the_old_file_or_none(tmp_path, monkeypatch, where
     if where == "write":
         monkeypatch.setattr(writing, "open", FullDisk, raising=False)
     else:
-        monkeypatch.setattr(record_files.os, "replace" if where == "replace" else "fsync", failing)
+        monkeypatch.setattr(record_module.os, "replace" if where == "replace" else "fsync", failing)
     with pytest.raises(type(error)):
         write_record(tmp_path, record("new"))
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -90,7 +84,7 @@ def test_the_file_is_whole_before_it_takes_its_place(tmp_path, monkeypatch):
         seen.append(json.loads(source.read_text())["mechanism"])
         renamed(source, target)
 
-    monkeypatch.setattr(record_files.os, "replace", watched)
+    monkeypatch.setattr(record_module.os, "replace", watched)
     write_record(tmp_path, record("svt"))
     assert seen == ["svt"]
 
