@@ -14,10 +14,13 @@ from sklearn.utils.metaestimators import available_if
 from pate_cli.learners.properties import row_by_row
 from pate_cli.matrices import dense
 
-__all__ = ["DenseInput", "given_dense", "megabytes"]
+__all__ = ["WIDEST", "DenseInput", "given_dense", "megabytes"]
 
 _BLOCK = 2**23
 """Most numbers made dense at once to predict: 64 MB."""
+
+WIDEST = 2**24
+"""Columns of a dense record at most: it takes 128 MB, however few records there are."""
 
 
 def given_dense(learner: Any) -> Any:
@@ -37,7 +40,8 @@ def _has(name: str) -> Any:
 class DenseInput(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Fits and applies `estimator` on dense copies of sparse records; its other attributes are those of it.
 
-    ValueError from `fit` where the copy would take more than half of this machine's memory.
+    ValueError where a record has more than 2^24 columns, and from `fit` where the copy would take more than
+    half of this machine's memory.
     """
 
     def __init__(self, estimator: Any) -> None:
@@ -102,15 +106,23 @@ class DenseInput(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         call = getattr(self.estimator, method)
         if not hasattr(X, "toarray"):
             return call(X)
+        _check_width(X, type(self.estimator).__name__)
         rows = max(1, _BLOCK // X.shape[1])
         tops = range(0, max(1, X.shape[0]), rows)
         return np.concatenate([call(dense(X[top : top + rows])) for top in tops])
+
+
+def _check_width(X: Any, name: str) -> None:
+    if X.shape[1] > WIDEST:
+        columns = f"{X.shape[1]:,} columns; accepted: at most {WIDEST:,}"
+        raise ValueError(f"{name} takes no sparse records, and these have {columns}")
 
 
 def _dense(X: Any, name: str) -> Any:
     """Dense copy of sparse records, if it takes at most half of this machine's memory."""
     if not hasattr(X, "toarray"):
         return X
+    _check_width(X, name)
     needed = megabytes(*X.shape)
     memory = 1e-6 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory / 2:

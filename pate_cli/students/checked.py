@@ -18,13 +18,16 @@ from pate_cli.students.trusted import WRITTEN
 __all__ = ["check_loaded"]
 
 
-def check_loaded(*roots: Any, n_classes: int) -> None:
+def check_loaded(student: Any, encoder: Any, *, n_classes: int, n_features: int) -> None:
     """Check objects of the types of `WRITTEN` and all their parts; rebuild the search trees of neighbours.
 
-    `n_classes` is the number of classes that the file names.
+    The numbers of classes and of features are those that the file names; without an encoder new records have
+    so many columns.
     """
+    own = n_features if encoder is not None else getattr(student, "n_features_in_", n_features)
+    _need(own == n_features, f"a student of {own} features, not {n_features}")
     seen: dict[int, Any] = {}  # with the objects, so that no id is used twice
-    waiting = list(roots)
+    waiting = [student, encoder]
     while waiting:
         item = waiting.pop()
         repeated = id(item) in seen
@@ -40,6 +43,8 @@ def check_loaded(*roots: Any, n_classes: int) -> None:
             # of two places, one may lie within the other: it would call itself, or more and more of itself
             _need(not (fitted and repeated), f"a {kind} that stands in two places")
             _need(fields.get("n_classes", n_classes) == n_classes, f"a {kind} of another number of classes")
+            for name, most in (("n_classes_", n_classes), ("n_outputs_", 1)):  # they size arrays
+                _need(np.all(fields.get(name, most) <= most), f"a {kind} whose {name} is more than {most}")
             if fields.get("n_jobs") is not None:
                 item.n_jobs = None  # as many as somebody else's machine has
             if fitted and kind in _CHECKS:
@@ -110,6 +115,7 @@ def _check_neighbours(model: Any) -> None:
     _need(model._fit_X.shape == (n_records, model.n_features_in_), "records of other features")
     _need(labels.shape == (n_records,), "other records than labels")
     _need(((labels >= 0) & (labels < len(model.classes_))).all(), "a label of no class")
+    _need(model.n_samples_fit_ == n_records >= model.n_neighbors, "more neighbours than records")
     search = {"kd_tree": KDTree, "ball_tree": BallTree}.get(model._fit_method)
     how = model.effective_metric_params_
     model._tree = search and search(model._fit_X, model.leaf_size, metric=model.effective_metric_, **how)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,8 @@ __all__ = ["SavedStudent", "dump_student", "load_student", "read_student", "save
 
 _FORMAT = "pate student 1"
 _MOST_BYTES = 2**31
+_MOST_FEATURES = 2**31 - 1
+"""As of `dataset.n_features`: no run makes a student of more."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +64,13 @@ class SavedStudent:
 def _applied(student: Any, X: Any, call: Callable[[Any, Any], Any]) -> Any:
     """Result of `call(student, X)`; on dense copies of sparse rows, if the student takes no others."""
     X = within_bounds(X)  # as in training
+    from pate_cli.learners.dense import WIDEST, DenseInput
+
     try:
         return call(student, X)
     except (TypeError, ValueError):
-        if isinstance(X, np.ndarray):
+        if isinstance(X, np.ndarray) or X.shape[1] > WIDEST:
             raise
-    from pate_cli.learners.dense import DenseInput
-
     return call(DenseInput(student), X)
 
 
@@ -137,11 +140,11 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
     """Read the file of a student that `save_student` wrote; see `read_student`."""
     try:
         with terminal.open_file(path) as file:
-            data = file.read(_MOST_BYTES + 1)
+            if os.fstat(file.fileno()).st_size > _MOST_BYTES:
+                raise DataError(f"{path}: more than {_MOST_BYTES} bytes, not a model written by pate")
+            data = file.read()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
-    if len(data) > _MOST_BYTES:
-        raise DataError(f"{path}: more than {_MOST_BYTES} bytes, not a model written by pate")
     return read_student(data, path, trust=trust)
 
 
@@ -176,7 +179,7 @@ def read_student(data: bytes, path: str | Path, *, trust: Sequence[str] = ()) ->
             raise DataError(f"{path}: cannot be read as a model written by pate ({error})") from error
     saved = _student(content, path)
     try:
-        check_loaded(saved.student, saved.encoder, n_classes=len(saved.classes))
+        check_loaded(saved.student, saved.encoder, n_classes=len(saved.classes), n_features=saved.n_features)
     except Exception as error:
         raise DataError(f"{path}: not a model written by pate: {error}") from error
     for text in dict.fromkeys(one_line(f"{path}: {warning.message}") for warning in warned):
@@ -202,7 +205,7 @@ def _student(content: Any, path: str | Path) -> SavedStudent:
     fine = {
         "student": predicts,
         "classes": isinstance(classes, list) and bool(classes) and all(type(name) is str for name in classes),
-        "n_features": type(n_features) is int and n_features > 0,
+        "n_features": type(n_features) is int and 0 < n_features <= _MOST_FEATURES,
         "encoder": encoder is None or (isinstance(encoder, ColumnTransformer) and fitted),
         "meta": isinstance(meta, dict),
         "first_index": first_index is None or (type(first_index) is int and first_index in (0, 1)),

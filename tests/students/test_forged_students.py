@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree._tree import Tree
 
 from pate_cli import features
+from pate_cli.cli import main
 from pate_cli.errors import DataError
 from pate_cli.students import fit_student, load_student, save_student
 from pate_cli.students.voting import Voting
@@ -83,14 +85,14 @@ def predict():
     predictor.process.communicate()
 
 
-def save(path: Path, name: str) -> None:
-    """Save a student of three classes, and the rows that it learned from beside it."""
+def save(path: Path, name: str, *, sparse: bool = False) -> None:
+    """Save a student of three classes, of a table or of numbered features; and the rows it learned from."""
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(60, 4)), columns=list("abcd"))
-    table.loc[rng.random(60) < 0.5, "a"] = 0.0
-    table.to_csv(path.parent / "rows.csv", index=False)
-    encoded = encoder(**dict.fromkeys(table, "number")).fit(table)
-    points = PublicPoints(encoded.transform(table))
+    rows = pd.DataFrame(rng.normal(size=(60, 4)), columns=list("abcd"))
+    rows.loc[rng.random(60) < 0.5, "a"] = 0.0
+    rows.to_csv(path.parent / "rows.csv", index=False)
+    encoded = encoder(**dict.fromkeys(rows, "number")).fit(rows)
+    points = PublicPoints(sp.csr_matrix(rows) if sparse else encoded.transform(rows))
     mapped = name == "kernel"
     if mapped:
         points = points.with_features(features.fit("kernel", points.X, rng, 20))
@@ -98,14 +100,16 @@ def save(path: Path, name: str) -> None:
         points,
         Answers(np.arange(60), np.arange(60) % 3),
         estimator=name,
-        params=COMPILED[name],
+        params=COMPILED.get(name, {}),
         unanswered="drop",
         rng=np.random.default_rng(0),
         n_classes=3,
         seed=0,
         mapped=mapped,
     )
-    save_student(path, student, classes=tuple("uvw"), n_features=4, encoder=encoded, meta={})
+    save_student(
+        path, student, classes=tuple("uvw"), n_features=4, encoder=None if sparse else encoded, meta={}
+    )
 
 
 def packed(members: dict[str, bytes], **changes: bytes) -> bytes:
@@ -195,6 +199,60 @@ def test_a_tree_with_another_number_of_nodes_than_it_says(count, predict, tmp_pa
     (tmp_path / "s").write_bytes(packed(members, **{"schema.json": json.dumps(schema).encode()}))
     code, _, err = predict(tmp_path / "s", tmp_path / "rows.csv")
     assert (code, err.count("\n")) == ((0, 0) if count == 10**9 else (2, 1))  # no more than there are
+
+
+WHOLE = {
+    "__class__": "str",
+    "__module__": "builtins",
+    "__loader__": "JsonNode",
+    "is_json": True,
+    "__id__": -1,
+}
+SPOILT = "{path}: not a model written by pate: "
+USELESS = "{path}: cannot label the records of {data} "
+
+
+@pytest.mark.parametrize(
+    ("name", "claims", "said"),
+    [
+        ("logistic", {"n_features": 10**12}, f"{SPOILT}n_features is of another kind"),
+        ("logistic", {"n_features": 10**9}, f"{SPOILT}a student of 4 features, not 1000000000"),
+        ("logistic", {"n_features": 10**9, "n_features_in_": 10**9}, f"{USELESS}(matmul: "),
+        (
+            "sklearn.naive_bayes.GaussianNB",
+            {"n_features": 10**9, "n_features_in_": 10**9},
+            f"{USELESS}(GaussianNB takes no sparse ",
+        ),
+        ("kernel", {"n_features": 10**12}, f"{SPOILT}n_features is of another kind"),
+        (
+            "sklearn.ensemble.BaggingClassifier",
+            {"n_classes_": 10**9},
+            f"{SPOILT}a BaggingClassifier whose n_classes_ is more than 3",
+        ),
+        (
+            "sklearn.neighbors.KNeighborsClassifier",
+            {"n_neighbors": 10**9, "n_samples_fit_": 10**9},
+            f"{SPOILT}more neighbours than records",
+        ),
+    ],
+)
+def test_a_number_of_the_file_sizes_no_array(name, claims, said, tmp_path, capsys):
+    model, data = tmp_path / "s", tmp_path / "rows.libsvm"
+    save(model, name, sparse=True)
+    data.write_text("1 1:1 3:2\n" * 4)
+
+    def claimed(node):
+        return node | {name: WHOLE | {"content": json.dumps(claims[name])} for name in node.keys() & claims}
+
+    members = members_of(model)
+    schema = json.loads(members["schema.json"], object_hook=claimed)
+    model.write_bytes(packed(members, **{"schema.json": json.dumps(schema).encode()}))
+    tracemalloc.start()
+    code, (_, most) = main(["predict", str(model), str(data)]), tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    out, err = capsys.readouterr()
+    assert (code, out, err.count("\n"), most < 2**28) == (2, "", 1, True)
+    assert err.startswith("pate: " + said.format(path=model, data=data))
 
 
 def test_no_class_is_called_with_arguments_from_the_file(tmp_path):
