@@ -31,7 +31,7 @@ from pate_cli.release.release import release
 from pate_cli.results import read_record
 from pate_cli.results.next_steps import ledger_init
 from pate_cli.results.record import RECORD_NAME
-from pate_cli.results.repeats import REPEATS
+from pate_cli.results.repeats import REPEATS, write_repeats_of_jobs
 from pate_cli.results.settings import row_hash
 
 __all__ = ["check_rows", "main", "run_jobs", "start"]
@@ -141,6 +141,8 @@ def _run(
             raise
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         grid.remark(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
+    if line.multirun and not plain:
+        write_repeats_of_jobs(target)
     code = _end(target, command, len(planned), sweep=line.multirun, show=show)
     for said in callbacks:
         grid.remark(one_line(said[0].lower() + said[1:]))

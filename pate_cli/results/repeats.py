@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pate_cli.types import RepeatResult
 
 __all__ = ["REPEATS", "RepeatsFile", "find_repeats", "read_repeats", "started"]
+__all__ += ["write_repeats_of_jobs"]
 
 REPEATS = "repeats.csv"
 """Name of the file."""
@@ -119,6 +120,24 @@ class RepeatsFile:
                     yield line | {key: getattr(result, key) for key in MEASURES} | result.diagnostics
             if row.get("status"):
                 yield row
+
+
+def write_repeats_of_jobs(directory: Path) -> None:
+    """Write the `repeats.csv` of a sweep from the files of its jobs, which ran elsewhere; none of one job.
+
+    A job whose files cannot be read is left out.
+    """
+    rows: list[_Row] = []
+    for path in directory.rglob(RECORD_NAME):
+        job = {"job": path.parent.relative_to(directory).as_posix()}
+        with contextlib.suppress(DataError):
+            for row in _run(path):
+                left = dict(takewhile(lambda item: item[0] != "eps", row.columns.items()))
+                rows.append(replace(row, columns=left | job | row.columns))
+    if len(rows) > 1:
+        rows.sort(key=lambda row: (len(row.columns["job"]), row.columns["job"]))
+        frame = _frame(rows, 0, constant=False).drop(columns="directory")
+        write_file(directory / REPEATS, frame.to_csv(index=False), sync=False)
 
 
 def _text(value: Any) -> str:

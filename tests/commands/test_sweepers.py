@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import json
 import os
@@ -63,6 +64,8 @@ def test_a_sweeper_gets_the_accuracy_of_the_point_it_asked_for(tmp_path):
     found = [result(tmp_path / "all" / str(number)) for number in range(3)]
     assert [(one["status"], one["eps"]) for one in found] == [("ok", 4), ("infeasible", 0.0001), ("ok", 2)]
     accuracies = [one["accuracy"]["mean"] if one["accuracy"] else 0.0 for one in found]
+    table = csv.DictReader((tmp_path / "all" / "repeats.csv").read_text().splitlines())
+    assert [line["job"] for line in table] == ["0", "1", "2"]  # an infeasible point has a line, too
     assert came_back == [[str(e), str(a)] for e, a in zip([4, 0.0001, 2], accuracies, strict=True)]
 
 
