@@ -76,6 +76,15 @@ def test_an_old_name_is_a_value_of_a_sweep_unless_it_is_two_overrides_now(capsys
     assert "mechanism=svt,best" in capsys.readouterr().err
     assert renamed.current(["mechanism=confident_gnmax,svt"]) == ["mechanism=confident_gnmax,svt"]
     assert capsys.readouterr().err == ""
+    assert cli.main(["plan", "-m", "mechanism=svt,confident_gnmax"]) == 2
+    accepted = "mechanism=gnmax mechanism.confidence=0.75, as it is called now, in a command of its own"
+    assert f"got 'confident_gnmax'; accepted: {accepted}\n" in capsys.readouterr().err
+    for old, now in (
+        ("public_kernel", "best"),
+        ("confident_gnmax", "--method confident_gnmax=mechanism=gnmax"),
+    ):
+        assert cli.main(["frontier", "--methods", f"gaussian,{old}"]) == 2
+        assert f"--methods: got {old!r}; accepted: {now}" in capsys.readouterr().err
 
 
 def test_the_leaderboard_is_a_frontier_of_many_tables(capsys, tmp_path, monkeypatch):

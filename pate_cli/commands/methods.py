@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pate_cli.config import renamed
 from pate_cli.config.command_line import refuse_unused
 from pate_cli.config.hydra_composition import options
 from pate_cli.engine.baselines import with_baselines
@@ -56,6 +57,10 @@ def methods(names: str, typed: Sequence[str], config_dir: str | None = None) -> 
     chosen = []
     for name in split_names(names):
         if name not in presets:
+            if now := renamed.now(f"mechanism={name}"):
+                accepted = now[0].removeprefix("mechanism=")
+                accepted = accepted if len(now) == 1 else f"--method {name}={','.join(now)}"
+                raise ConfigError("--methods", name, f"{accepted}, as it is called now")
             accepted = f"{', '.join(presets)}; or --method {name}=OVERRIDE,... for one of your own"
             if config_dir is None:
                 accepted += f", or --config-dir DIR with DIR/mechanism/{name}.yaml"

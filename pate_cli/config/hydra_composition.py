@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.config import renamed
 from pate_cli.errors import ConfigError, DataError, InputError, did_you_mean, shortened, typed_own
 
 if TYPE_CHECKING:
@@ -221,6 +222,9 @@ class Composer:
                 names = options(group, self.config_dir)
                 if key != group:
                     return ConfigError(key, option, f"{group}=OPTION, of {', '.join(names)}")
+                if now := renamed.now(override):
+                    accepted = f"{' '.join(now)}, as it is called now, in a command of its own"
+                    return ConfigError(key, option, accepted)
                 if option not in names:
                     own = typed_own(group, option, self.config_dir)
                     if group == "dataset" and Path(option).is_file():

@@ -7,7 +7,7 @@ from functools import cache
 
 from pate_cli.terminal import err
 
-__all__ = ["current", "leaderboard"]
+__all__ = ["current", "leaderboard", "now"]
 
 _OVERRIDES = {
     "mechanism=confident_gnmax": ("mechanism=gnmax", "mechanism.confidence=0.75"),
@@ -44,6 +44,11 @@ def leaderboard(argv: Sequence[str]) -> list[str]:
     _say("pate leaderboard", "pate frontier --tables A,B,...")
     chosen = any(text.split("=")[0] in ("--table", "--tables") for text in argv)
     return [*argv, *(() if chosen or {"-h", "--help"} & set(argv) else _TABLES)]
+
+
+def now(override: str) -> tuple[str, ...]:
+    """What an old name is now, where it is one."""
+    return _OVERRIDES.get(override, ())
 
 
 @cache  # a command may read its overrides more than once
