@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from pate_cli.results.boards import ACCURACY, METRICS, Board, Metric
 from pate_cli.results.interval import Interval
+from pate_cli.results.marks import quoted
 from pate_cli.results.means import MeasuredRow
 from pate_cli.results.settings import ALL_PRIVATE, LIMIT, MAJORITY
 
@@ -110,9 +111,23 @@ class Advice:
             return mean
         if self.metric.name == ACCURACY.name:
             return _share(self.board)
-        classes = len(_classes(self.board.every))
-        chance = {"roc_auc": 0.5, "balanced_accuracy": 1 / classes if classes else None}
+        classes = {name for row in self.board.every for name in row.classes}
+        chance = {"roc_auc": 0.5, "balanced_accuracy": 1 / len(classes) if classes else None}
         return chance.get(self.metric.name)
+
+    @property
+    def constant_words(self) -> str:
+        """What a constant answer does."""
+        if self.metric.name == "roc_auc":
+            return "guessing"
+        common = most_common(self.board)
+        return f"always {quoted(common)}" if common else "always the most common class"
+
+    @property
+    def largest_share(self) -> float | None:
+        """Share of the largest class among held-out records."""
+        shares = [share for row in self.board.every if (share := row.mean("majority_class")) is not None]
+        return max(shares, default=None)
 
     @property
     def runner_up(self) -> str:
@@ -185,15 +200,10 @@ def _share(board: Board) -> float | None:
 def most_common(board: Board) -> str:
     """Name of the largest class, where the rows tell it."""
     if row := board.baselines.get(MAJORITY):
-        found = [name for name in _classes([row]) if row.mean(f"recall.{name}") == 1]
+        found = [name for name in row.classes if row.mean(f"recall.{name}") == 1]
         if len(found) == 1:
             return found[0]
     return next((str(row["largest_class"]) for row in board.every if row["largest_class"]), "")
-
-
-def _classes(rows: Sequence[MeasuredRow]) -> list[str]:
-    names = dict.fromkeys(name for row in rows for name in row.measures if name.startswith("recall."))
-    return [name.removeprefix("recall.") for name in names]
 
 
 def repeats_that_tell(gap: Interval) -> int | None:

@@ -32,6 +32,11 @@ class Metric(NamedTuple):
         """Sign behind a level."""
         return "%" if self.unit == "points" else f" {self.unit}"
 
+    @property
+    def heading(self) -> str:
+        """Words and unit, as "accuracy, %"."""
+        return f"{self.words}, {self.percent.strip()}"
+
     def level(self, mean: Interval | float | None, *, ci: bool = False) -> str:
         """Write a level without its unit, as 56.1 or "56.1 ± 0.8"."""
         if mean is None:

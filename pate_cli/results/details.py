@@ -23,7 +23,7 @@ _MOST_CLASSES = 30
 _MOST_RUNS = 400
 
 
-def details(found: Advice, command: Sequence[str], files: Mapping[str, Table]) -> list[Section]:
+def details(found: Advice, command: Sequence[str]) -> list[Section]:
     """Folded sections; those without content are left out."""
     sections = [
         Section("Why some methods have no number, or no use", _why(found), "why"),
@@ -85,7 +85,7 @@ def _other_measures(found: Advice) -> list[tuple[str, Any]]:
     if not shown:
         return []
     calibrated = any(row.over(_CALIBRATION) for _, row in rows)
-    columns = [Head("method", numeric=False), *(Head(_head(m.words, m.percent)) for m in shown)]
+    columns = [Head("method", numeric=False), *(Head(metric.heading) for metric in shown)]
     columns += [Head("calibration error, %")] * calibrated
     cells = []
     for of, row in rows:
@@ -101,10 +101,6 @@ def _other_measures(found: Advice) -> list[tuple[str, Any]]:
     return [("table", Table(columns, cells, note=note, title="Other measures"))]
 
 
-def _head(words: str, unit: str) -> str:
-    return f"{words}, {unit.strip()}"
-
-
 def _label(of: str) -> str:
     return "without privacy" if of == LIMIT else BASELINES[of] if of in BASELINES else name(of)
 
@@ -112,8 +108,7 @@ def _label(of: str) -> str:
 def _classes(found: Advice) -> list[tuple[str, Any]]:
     """Of each class: how many are found, and how often it is right when it is named."""
     row = found.row
-    names = [m.removeprefix("recall.") for m in row.measures if m.startswith("recall.")] if row else []
-    if row is None or not 0 < len(names) <= _MOST_CLASSES:
+    if row is None or not 0 < len(row.classes) <= _MOST_CLASSES:
         return []
     percent = METRICS["accuracy"]
     cells = [
@@ -121,7 +116,7 @@ def _classes(found: Advice) -> list[tuple[str, Any]]:
             name(of),
             *(percent.level(row.over(f"{measure}.{of}"), ci=True) for measure in ("recall", "precision")),
         ]
-        for of in names
+        for of in row.classes
     ]
     columns = [Head("class", numeric=False), Head("found, %"), Head("right when named, %")]
     note = f"Of {name(found.method)}{_at(found.eps)}. {ABSENT}: never named."
@@ -138,7 +133,7 @@ def _baselines(found: Advice) -> list[tuple[str, Any]]:
         for of, words in BASELINES.items()
         if of in board.baselines
     ]
-    columns = [Head("trained on", numeric=False), Head(_head(metric.words, metric.percent))]
+    columns = [Head("trained on", numeric=False), Head(metric.heading)]
     families = ", ".join(f"{family} at {count}" for family, count in board.families.items())
     note = "Without privacy: not to be published."
     note += f" The best of several ordinary models, by splits: {families}." if families else ""
@@ -154,7 +149,7 @@ def _all_runs(found: Advice) -> list[tuple[str, Any]]:
     board, metric = found.board, found.metric
     columns = [Head("method", numeric=False), Head("eps"), Head("teachers"), Head("labels")]
     columns += [
-        Head(_head(metric.words, metric.percent)),
+        Head(metric.heading),
         Head(f"{name(found.method)} less"),
         Head("splits"),
     ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pate_cli.results.answers import Advice, most_common
-from pate_cli.results.marks import listed, name, quoted
+from pate_cli.results.answers import Advice
+from pate_cli.results.marks import listed, name
 from pate_cli.results.svg import Level, Line, colours, frame, lines
 
 __all__ = ["eps_figure", "splits_of"]
@@ -40,19 +40,9 @@ def eps_figure(found: Advice) -> tuple[str, str]:
     if found.limit and (mean := board.baselines[found.limit].mean(metric.name)) is not None:
         levels.append(Level(f"without privacy {metric.level(mean)}", metric.scale * mean))
     if (constant := found.constant) is not None:
-        common = most_common(board)
-        label = (
-            "guessing"
-            if metric.name == "roc_auc"
-            else f"always {quoted(common)}"
-            if common
-            else "always the most common class"
-        )
-        levels.append(
-            Level(f"{label} {metric.level(constant)}", metric.scale * constant, dash=True, above=False)
-        )
+        text = f"{found.constant_words} {metric.level(constant)}"
+        levels.append(Level(text, metric.scale * constant, dash=True, above=False))
     delta = max((row["delta"] for row in board.rows if row["delta"] is not None), default=0.0)
-    unit = ", %" if metric.percent == "%" else f", {metric.unit}"
     about = "; ".join(
         f"{line.name}: {', '.join(f'{value:.1f}' for _, value, _ in line.points)}" for line in drawn
     )
@@ -61,7 +51,7 @@ def eps_figure(found: Advice) -> tuple[str, str]:
         levels,
         title=f"{metric.words} against eps on {board.name}",
         desc=f"{about}. All numbers are in the table below.",
-        y=f"{metric.words} on unseen records{unit}",
+        y=f"{metric.words} on unseen records, {metric.percent.strip()}",
         delta=delta,
     )
     return figure, _caption(found, drawn, levels, without)

@@ -25,27 +25,27 @@ _MOST_LINES = 8
 
 
 def tables_report(
-    answers: Sequence[Advice],
-    command: Sequence[str],
-    sources: Mapping[str, str],
-    files: Mapping[str, Table],
-    more: Sequence[Section],
-    *,
-    title: str = "",
-    absent: Sequence[tuple[str, str, str]] = (),
-) -> Report:
-    """Report of several data sets; ranks where all have the same methods at the same eps, and a limit."""
+    answers: Sequence[Advice], command: Sequence[str], absent: Sequence[tuple[str, str, str]]
+) -> tuple[Page, Report]:
+    """Page and report of several data sets; ranks where all have the same methods, eps, and a limit."""
     boards = [found.board for found in answers]
     ranked = all(board.is_grid and LIMIT in board.baselines for board in boards)
     ranked = ranked and len({(*board.methods, *board.budgets) for board in boards}) == 1
     by_eps = standings(boards) if ranked else {}
-    eps = answers[0].eps
-    headline = _headline(boards, by_eps, eps) if ranked else _each(answers)
+    headline = _headline(boards, by_eps, answers[0].eps) if ranked else _each(answers)
     table = _overview(answers)
-    written = {"table": _winners(boards), "ranks": _ranks(boards, by_eps)} if ranked else {"table": table}
-    written |= {stem: each for stem, each in files.items() if each.cells}
-    figure = _figure(boards, by_eps) if len(by_eps) > 1 else ""
-    details = [Section("Every data set, eps by eps", [("table", written["table"])])] if ranked else []
+    files, sections, tests = (
+        {"table": table},
+        [Section("Which method to use on each", [("table", table)])],
+        [],
+    )
+    details = [Section("How this was measured", [("code", [command])])]
+    if ranked:
+        files = {"table": _winners(boards), "ranks": _ranks(boards, by_eps)}
+        tests = _tests(boards, by_eps)
+        sections.insert(0, Section("Ranks and win rates", [("table", files["ranks"])]))
+        details.insert(0, Section("Every data set, eps by eps", [("table", files["table"])]))
+        details.insert(-1, Section("Tests over data sets", [("list", tests)]))
     lost = [f"{of}: {status}: {why}" for of, status, why in absent]
     lost += [
         f"{board.name}, {row['method']}: {row.status}: {row.reason}"
@@ -53,58 +53,35 @@ def tables_report(
         for row in board.every
         if row.status != "ok"
     ]
-    details += (
-        [Section("Why some have no number", [("list", list(dict.fromkeys(lost)))], "why")] if lost else []
-    )
-    details += [Section("Tests over data sets", [("list", _tests(boards, by_eps))])] if ranked else []
-    details.append(Section("How this was measured", [("code", [command])]))
-    repeats = sum(row.n for board in boards for row in board.every)
+    if lost:
+        why = Section("Why some have no number", [("list", list(dict.fromkeys(lost)))], "why")
+        details.insert(int(ranked), why)
+    figure = _figure(boards, by_eps) if len(by_eps) > 1 else ""
+    caption = "Distance to the best model without privacy, a mean over the data sets; below is better."
+    names, splits = _few([board.name for board in boards]), max(found.repeats for found in answers)
     page = Page(
-        title=title or f"{len(boards)} data sets: {plain(headline)}",
-        kicker=f"{name(' '.join(command[:2]))} · {_few([board.name for board in boards])}",
+        title=f"{len(boards)} data sets",
+        kicker=f"{name(' '.join(command[:2]))} · {names}",
         answer=headline,
         caution=sentences.caution(answers[0]),
         facts=[
-            Fact("Data sets", str(len(boards)), _few([board.name for board in boards])),
+            Fact("Data sets", str(len(boards)), names),
             Fact("Methods", str(len(boards[0].methods)), _few(boards[0].methods)),
             Fact("Measure", answers[0].metric.words, "means of the splits of each"),
-            Fact(
-                "Measured",
-                f"{max(found.repeats for found in answers)} random splits",
-                "the same for every method",
-            ),
+            Fact("Measured", f"{splits} random splits", "the same for every method"),
         ],
         figure=figure,
-        caption="Distance to the best model without privacy, a mean over the data sets; below is better."
-        * bool(figure),
-        sections=[
-            *([Section("Ranks and win rates", [("table", _ranks(boards, by_eps))])] if ranked else []),
-            Section("Which method to use on each", [("table", table)]),
-            *more,
-        ],
+        caption=caption * bool(figure),
+        sections=sections,
         details=details,
-        footer=[
-            " · ".join(
-                [f"made from {repeats:,} repeats", *(f"{key} {value}" for key, value in sources.items())]
-            )
-        ],
     )
-    return Report(
+    left_out = [f"{len(absent)} data sets are not here: the page says why."] if absent else []
+    return page, Report(
         answer=headline,
         table=Table(table.columns, [[plain(cell) for cell in row] for row in table.cells]),
-        page=page,
-        notes=[
-            sentences.INSIDE,
-            *([f"{len(absent)} data sets are not here: the page says why."] if absent else []),
-        ],
-        explain=_tests(boards, by_eps) if ranked else [],
-        files=written,
-        failures=[
-            f"{board.name}, {row['method']} eps={number(row['eps'], 'g')}: {row.reason}"
-            for board in boards
-            for row in board.every
-            if row.status == "failed"
-        ],
+        notes=[sentences.INSIDE, *left_out],
+        explain=tests,
+        files=files,
     )
 
 
@@ -142,27 +119,24 @@ def _each(answers: Sequence[Advice]) -> str:
 def _overview(answers: Sequence[Advice]) -> Table:
     """A line a data set: the method to use, how good it is, what is lost, what a constant answer gets."""
     metric = answers[0].metric
-    unit = ", %" if metric.percent == "%" else f", {metric.unit}"
-    cells, looks = [], []
+    cells = []
     for found in answers:
         value = found.board.values(found.eps).get(found.method) if found.method else None
-        constant = metric.level(found.constant) if found.constant is not None else ABSENT
         word = found.verdicts.get(found.method, "")
         cells.append(
             [
                 *(found.board.name, name(found.method) if found.method else ABSENT, f"{found.eps:g}"),
-                *(metric.level(value), metric.text(found.lost()), constant),
+                *(metric.level(value), metric.text(found.lost()), metric.level(found.constant)),
                 "" if word == "use this" else word,
             ]
         )
-        looks.append("")
-    heads = [f"{metric.words}{unit}", "lost", "constant answer"]
+    heads = [metric.heading, "lost", "constant answer"]
     columns = [Head("data set", numeric=False), Head("use", numeric=False), Head("eps")]
     columns += [*map(Head, heads), Head("verdict", numeric=False, tags=True)]
     if not any(line[-1] for line in cells):
         columns, cells = columns[:-1], [line[:-1] for line in cells]
     note = "Lost: to the best model without privacy, at the same splits, with a 95% interval."
-    return Table(columns, cells, note=note, looks=looks, title="Each data set")
+    return Table(columns, cells, note=note, looks=[""] * len(cells), title="Each data set")
 
 
 def _tests(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing]]) -> list[str]:

@@ -49,6 +49,12 @@ class MeasuredRow:
         """Names of the measures that have a value."""
         return [str(name) for name in self.repeats if self.over(str(name))]
 
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes that its measures tell apart."""
+        names = self.measures
+        return [name.removeprefix("recall.") for name in names if name.startswith("recall.")]
+
     @cached_property
     def _means(self) -> dict[str, Interval | None]:
         return {}

@@ -16,13 +16,13 @@ import pandas as pd
 
 from pate_cli.errors import InputError
 from pate_cli.results import sentences
-from pate_cli.results.answers import NO_USE, Advice, answer, measure_of, most_common
+from pate_cli.results.answers import NO_USE, Advice, answer, measure_of
 from pate_cli.results.boards import ACCURACY, Board, Metric, boards_of
 from pate_cli.results.details import details
 from pate_cli.results.eps_figure import eps_figure, splits_of
 from pate_cli.results.html import Fact, Page, Section
 from pate_cli.results.many_tables import tables_report
-from pate_cli.results.marks import name, plain, quoted
+from pate_cli.results.marks import name, plain
 from pate_cli.results.means import MeasuredRow, flat, rows_of
 from pate_cli.results.next_steps import compare_methods, more_repeats, release_step, typed_value
 from pate_cli.results.overview import overview
@@ -61,10 +61,27 @@ def report(
     metric = metric or measure_of(boards)
     answers = [answer(board, metric) for board in boards]
     first = next((a.method for a in answers if a.method), "")
+    several = len(boards) > 1
+    page, found = tables_report(answers, command, absent) if several else _single(answers[0], command)
     files = {"paired": _paired(repeats, first), "rows": overview(repeats, metrics=True)}
-    if len(answers) > 1:
-        return tables_report(answers, command, sources, files, more, title=title, absent=absent)
-    return _single(answers[0], command, sources, files, more, title=title)
+    made = f"made from {sum(row.n for row in rows):,} repeats, of `repeats.csv` beside this page or the runs"
+    page = replace(
+        page,
+        title=title or f"{page.title}: {plain(page.answer)}",
+        sections=[*page.sections, *more],
+        footer=[" · ".join([made, *(f"{key} {value}" for key, value in sources.items())])],
+    )
+    return replace(
+        found,
+        page=page,
+        files={**found.files, **{stem: table for stem, table in files.items() if table.cells}},
+        failures=[
+            f"{f'{board.name}, ' * several}{_row_name(row)}: {row.reason}"
+            for board in boards
+            for row in board.every
+            if row.status in _FAILED
+        ],
+    )
 
 
 def _paired(repeats: pd.DataFrame, first: str) -> Table:
@@ -75,31 +92,22 @@ def _paired(repeats: pd.DataFrame, first: str) -> Table:
         return Table([], [])
 
 
-def _single(
-    found: Advice,
-    command: Sequence[str],
-    sources: Mapping[str, str],
-    files: dict[str, Table],
-    more: Sequence[Section],
-    *,
-    title: str,
-) -> Report:
-    """Report of one data set."""
+def _single(found: Advice, command: Sequence[str]) -> tuple[Page, Report]:
+    """Page and report of one data set."""
     board, alone = found.board, len(found.board.rows) == 1
     headline = sentences.headline(found, board.name if alone else "")
     clause = sentences.constant_clause(found) if found.useful else ""
-    said = f"{headline[:-1]}; {clause}." if clause else headline
     table = main_table(found)
     step = release_step(found) or more_repeats(found, command)
     if alone and not board.baselines:
         step = compare_methods(board.rows[0]) or step
     figure, caption = eps_figure(found)
-    sections = [] if alone and not found.limit else [Section(f"{_words(found)}", [("table", table)])]
+    sections = [] if alone and not found.limit else [Section(table.title, [("table", table)])]
     if step is not None:
         note = [("note", _publishing(found))] if step[0] == "publish it" else []
         sections.append(Section(f"Next: {step[0]}", [("code", step[1]), *note]))
     page = Page(
-        title=title or f"{board.name}: {plain(headline)}",
+        title=board.name,
         kicker=_kicker(found, command),
         answer=headline,
         lede=sentences.lede(found),
@@ -107,31 +115,18 @@ def _single(
         facts=_facts(found),
         figure=figure,
         caption=caption,
-        sections=[*sections, *more],
-        details=details(found, command, files),
-        footer=_footer(sources, sum(row.n for row in board.every)),
+        sections=sections,
+        details=details(found, command),
     )
-    return Report(
-        answer=said,
-        table=_for_terminal(table, f"{found.metric.words}, %"[: None if found.metric.percent == "%" else -3]),
-        page=page,
+    return page, Report(
+        answer=f"{headline[:-1]}; {clause}." if clause else headline,
+        table=_for_terminal(table, found.metric),
         lines=_lines(found) if alone and not found.limit else (),
-        notes=_notes(found, table),
+        notes=_notes(found),
         explain=[*sentences.verdict_rule(found), *_meanings(found)],
         next_step=step,
-        files={"table": Table(table.columns, table.cells, _records(board)), **_filled(files)},
-        failures=[f"{_row_name(row)}: {row.reason}" for row in board.every if row.status in _FAILED],
+        files={"table": Table(table.columns, table.cells, _records(board))},
     )
-
-
-def _filled(files: Mapping[str, Table]) -> dict[str, Table]:
-    return {stem: table for stem, table in files.items() if table.cells}
-
-
-def _words(found: Advice) -> str:
-    words = found.metric.words
-    unit = " in percent" if found.metric.percent == "%" else f" in {found.metric.unit}"
-    return f"{words[0].upper()}{words[1:]}{unit}"
 
 
 def main_table(found: Advice) -> Table:
@@ -156,12 +151,9 @@ def main_table(found: Advice) -> Table:
     for of in order[:_MOST_ROWS]:
         row_of(name(of), of, found.verdicts[of], "pick" if found.verdicts[of] == "use this" else "")
     if MAJORITY in board.baselines or found.constant is not None:
-        common = most_common(board)
-        label = f"always {quoted(common)}" if common else "always the most common class"
-        label = "guessing" if metric.name == "roc_auc" else label
-        level = metric.level(found.constant) if found.constant is not None else ABSENT
         gap = board.lead(versus, MAJORITY, found.eps)
-        cells.append([label, *[level] * len(budgets), metric.text(gap) if gap else "", ""])
+        levels = [metric.level(found.constant)] * len(budgets)
+        cells.append([found.constant_words, *levels, metric.text(gap) if gap else "", ""])
         looks.append("ref")
     columns = [Head("method", numeric=False), *(Head(f"eps {eps:g}") for eps in budgets)]
     columns += [Head(off), Head("verdict", numeric=False, tags=True)]
@@ -172,7 +164,9 @@ def main_table(found: Advice) -> Table:
         note += f" {len(order) - _MOST_ROWS} more methods are among all runs."
     kept = [i for i in range(len(columns)) if i != len(columns) - 2 or any(line[i] for line in cells)]
     cells = [[line[i] for i in kept] for line in cells]
-    return Table([columns[i] for i in kept], cells, note=note, looks=looks, title=_words(found))
+    unit = "percent" if metric.percent == "%" else metric.unit
+    title = f"{metric.words[0].upper()}{metric.words[1:]} in {unit}"
+    return Table([columns[i] for i in kept], cells, note=note, looks=looks, title=title)
 
 
 def _columns(found: Advice) -> list[float]:
@@ -187,14 +181,14 @@ def _columns(found: Advice) -> list[float]:
     )
 
 
-def _for_terminal(table: Table, measured: str) -> Table:
-    """The same without marks, and with the short words."""
+def _for_terminal(table: Table, metric: Metric) -> Table:
+    """The same without marks, with the short words, and the measure above the methods."""
     cells = [[_ON_TERMINAL.get(cell, plain(cell)) for cell in row] for row in table.cells]
     columns = [replace(column, header=plain(column.header)) for column in table.columns[1:]]
-    return Table([Head(measured, numeric=False), *columns], cells)
+    return Table([Head(metric.heading, numeric=False), *columns], cells)
 
 
-def _notes(found: Advice, table: Table) -> list[str]:
+def _notes(found: Advice) -> list[str]:
     hidden = len(found.board.budgets) - len(_columns(found))
     methods = max(0, len(found.verdicts) - _MOST_ROWS)
     left = [f"{hidden} more eps" if hidden else "", f"{methods} more methods" if methods else ""]
@@ -224,24 +218,17 @@ def _lines(found: Advice) -> list[tuple[str, str, str]]:
         level = f"{metric.level(value, ci=True)}{metric.percent}"
         lines.append((metric.words, level, f"mean of {splits_of(found)}"))
     if (constant := found.constant) is not None:
-        common = most_common(found.board)
-        remark = "guessing" if metric.name == "roc_auc" else f"always {quoted(common)}" if common else ""
-        lines.append(("constant answer", f"{metric.level(constant)}{metric.percent}", remark))
-    if row["eps"] is not None:
+        lines.append(("constant answer", f"{metric.level(constant)}{metric.percent}", found.constant_words))
+    if row["eps"] == math.inf:
+        lines.append(("guarantee", "none", ""))
+    elif row["eps"] is not None:
         failing = "" if row["delta"] is None else f"delta {row['delta']:.3g}, for one record, "
-        protects = f"{failing}of one run"
-        finite = math.isfinite(row["eps"])
-        lines.append(
-            ("guarantee", number(row["eps"], "g"), protects) if finite else ("guarantee", "none", "")
-        )
+        lines.append(("guarantee", f"eps {row['eps']:g}", f"{failing}of one run"))
     if row["n_teachers"]:
         asked, given = row.mean("n_asked"), row.mean("n_answered")
         labels = f"{number(given, '.4g')} labels for {number(asked, '.4g')} questions" if asked else ""
         lines.append(("teachers", f"{row['n_teachers']:,.0f}", labels))
-    return [
-        (label, f"eps {text}" if label == "guarantee" and text != "none" else text, remark)
-        for label, text, remark in lines
-    ]
+    return lines
 
 
 def _facts(found: Advice) -> list[Fact]:
@@ -256,12 +243,10 @@ def _facts(found: Advice) -> list[Fact]:
             if row[f"n_{of}"]
         ]
         facts.append(Fact("Records", f"{row['n_private']:,.0f} private", ", ".join(parts)))
-    classes = [measure for measure in row.measures if measure.startswith("recall.")]
-    if classes:
-        share = ACCURACY.level(found_share) if (found_share := _largest(found)) is not None else ""
-        facts.append(
-            Fact("Classes", str(len(classes)), f"the largest has {share}% of the records" if share else "")
-        )
+    if row.classes:
+        share = found.largest_share
+        largest = "" if share is None else f"the largest has {ACCURACY.level(share)}% of the records"
+        facts.append(Fact("Classes", str(len(row.classes)), largest))
     if math.isfinite(found.eps):
         finite = [each for each in board.every if each["eps"] is not None and math.isfinite(each["eps"])]
         deltas = {each["delta"] for each in finite} - {None}
@@ -270,11 +255,6 @@ def _facts(found: Advice) -> list[Fact]:
     same = "the same for every method" if len(board.methods) > 1 else ""
     facts.append(Fact("Measured", splits_of(found), same))
     return facts
-
-
-def _largest(found: Advice) -> float | None:
-    shares = [share for row in found.board.every if (share := row.mean("majority_class")) is not None]
-    return max(shares, default=None)
 
 
 def _kicker(found: Advice, command: Sequence[str]) -> str:
@@ -298,11 +278,6 @@ def _publishing(found: Advice) -> str:
         "kind, "
         "`dataset.public=FILE` takes its place."
     )
-
-
-def _footer(sources: Mapping[str, str], repeats: int) -> list[str]:
-    made = f"made from {repeats:,} repeats, of `repeats.csv` beside this page or the runs"
-    return [" · ".join([made, *(f"{key} {value}" for key, value in sources.items())])]
 
 
 def _records(board: Board) -> list[dict[str, Any]]:

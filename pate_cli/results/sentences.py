@@ -109,7 +109,9 @@ def lede(answer: Advice) -> str:
     if clause := constant_clause(answer):
         sentences.append(f"{clause[0].upper()}{clause[1:]}.")
     if answer.metric.name == "roc_auc":
-        sentences.append(f"{_largest_share(answer)}methods are compared by how well they rank: ROC AUC.")
+        share = answer.largest_share
+        so = "So" if share is None else f"One class has {100 * share:.1f}% of the records, so"
+        sentences.append(f"{so} methods are compared by how well they rank: ROC AUC.")
     if len(costs := cost(answer)) > 1:
         unit = f" {answer.metric.unit}"
         parts = [f"{text}{unit * (not k)} at eps {eps:g}" for k, (eps, text) in enumerate(costs.items())]
@@ -119,12 +121,6 @@ def lede(answer: Advice) -> str:
     elif answer.useful and len(answer.verdicts) > 1:
         sentences.append(_others(answer))
     return " ".join(filter(None, sentences))
-
-
-def _largest_share(answer: Advice) -> str:
-    shares = [row.mean("majority_class") for row in answer.board.every]
-    largest = max((share for share in shares if share is not None), default=None)
-    return f"One class has {100 * largest:.1f}% of the records, so " if largest is not None else "So "
 
 
 def _others(answer: Advice) -> str:
