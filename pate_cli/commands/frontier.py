@@ -173,9 +173,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Accuracy against eps for chosen methods on one data set, or on many, at the same "
         "splits, beside what is got without privacy. Work done is kept: started again, it goes on.",
         epilog="Examples: pate frontier dataset=mushroom --eps 0.5,1,2 --methods gaussian,svt,noisy_gd "
-        f"--method {shlex.quote('trees=mechanism=gaussian,teacher=tree')} --repeats 30; "
-        f"pate frontier --tables mushroom,a9a,{own} --eps 1. "
-        "Files: table, paired, rows, repeats (.csv), report.html.",
+        f"--method {shlex.quote('trees=mechanism=gaussian,teacher=tree')} --repeats 30; pate frontier "
+        f"--tables mushroom,a9a,{own} --eps 1. Files: table, paired, rows, repeats (.csv), report.html.",
     )
     parser.add_argument(
         "overrides", nargs="*", metavar="KEY=VALUE", help="of every row, as after pate run: dataset=mushroom"

@@ -61,9 +61,8 @@ def _why(found: Advice) -> list[tuple[str, Any]]:
         )
         lead = found.metric.text(found.over_constant(of), sign=True)
         texts.append(
-            f"{name(of)} is {lead} {found.metric.unit} off a constant answer{_at(found.eps)}: nothing "
-            "that a model is "
-            f"needed for.{labels}"
+            f"{name(of)} is {lead} {found.metric.unit} off a constant answer{_at(found.eps)}: nothing that a "
+            f"model is needed for.{labels}"
         )
     return [("list", texts)] if texts else []
 
@@ -92,11 +91,9 @@ def _other_measures(found: Advice) -> list[tuple[str, Any]]:
         cells.append([_label(of), *(m.level(row.over(m.name), ci=True) for m in shown)])
         cells[-1] += [METRICS["accuracy"].level(row.over(_CALIBRATION), ci=True)] * calibrated
     note = (
-        "Balanced accuracy: mean over the classes of the share found. ROC AUC: how often a record of a "
-        "class is ranked "
-        "above one of another; 50 is guessing. Calibration error: how far predicted probabilities are "
-        "from observed "
-        "shares; 0 is perfect."
+        "Balanced accuracy: mean over the classes of the share found. ROC AUC: how often a record of a class "
+        "is ranked above one of another; 50 is guessing. Calibration error: how far predicted probabilities "
+        "are from observed shares; 0 is perfect."
     )
     return [("table", Table(columns, cells, note=note, title="Other measures"))]
 
@@ -138,9 +135,8 @@ def _baselines(found: Advice) -> list[tuple[str, Any]]:
     note = "Without privacy: not to be published."
     note += f" The best of several ordinary models, by splits: {families}." if families else ""
     text = (
-        "A student on public points learns from labels. What it reaches on labels without noise is near "
-        "the most that "
-        "it can reach with them, at any eps."
+        "A student on public points learns from labels. What it reaches on labels without noise is near the "
+        "most that it can reach with them, at any eps."
     )
     return [("p", text), ("table", Table(columns, cells, note=note, title="Without privacy"))]
 

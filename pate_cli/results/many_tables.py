@@ -96,8 +96,7 @@ def _headline(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Stand
     standing = by_eps[eps][first]
     text = (
         f"{name(first)} ranks first: at eps {eps:g} its mean rank is {standing.ranking.rank.mean:.1f} of "
-        f"{len(by_rank)} "
-        f"on {len(boards)} data sets, and it is the best on {standing.ranking.firsts}"
+        f"{len(by_rank)} on {len(boards)} data sets, and it is the best on {standing.ranking.firsts}"
     )
     if standing.below:
         text += (
@@ -146,8 +145,7 @@ def _tests(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing
     if others and len(boards) < (least := fewest_tables(len(others))):
         texts.append(
             f"Of {len(boards)} data sets no test of {first} against {len(others)} "
-            f"other{'s' * (len(others) > 1)} can say "
-            f"anything: that takes {least}."
+            f"other{'s' * (len(others) > 1)} can say anything: that takes {least}."
         )
     for eps, at in by_eps.items():
         p = friedman({of: standing.scores for of, standing in at.items()})

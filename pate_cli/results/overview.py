@@ -19,9 +19,8 @@ from pate_cli.results.tables import ABSENT, Head, Table, number
 __all__ = ["METRICS", "overview"]
 
 GUARANTEE = (
-    f"{EPS_NOTE} {EPS_USED} "
-    "Accuracy, also of the same student on exact votes, is measured on held-out data: not differentially "
-    "private."
+    f"{EPS_NOTE} {EPS_USED} Accuracy, also of the same student on exact votes, is measured on held-out data: "
+    "not differentially private."
 )
 _MAJORITY = "majority is the share of the commonest class among the held-out records."
 _POOLED = (

@@ -25,9 +25,8 @@ PRINTED = tuple(
 """Columns of the numbers printed in a paper."""
 
 NOTE = (
-    f"{EPS_NOTE} {EPS_USED} "
-    "Accuracy is measured on held-out records: not differentially private. "
-    f"{T_NOTE}; the paper's is as printed; a difference has the error of the printed mean, if known."
+    f"{EPS_NOTE} {EPS_USED} Accuracy is measured on held-out records: not differentially private. {T_NOTE}; "
+    "the paper's is as printed; a difference has the error of the printed mean, if known."
 )
 _PAIRED = ("accuracy", "answered", "eps_ex_post")
 _DIAGNOSTICS = ("label_agreement", "label_accuracy", "vote_accuracy", "teacher_accuracy", "ceiling")

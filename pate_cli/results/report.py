@@ -271,12 +271,10 @@ def _publishing(found: Advice) -> str:
         else "some records’ columns"
     )
     return (
-        f"The first line, once, states how much may ever be spent on these records. The second spends eps "
+        "The first line, once, states how much may ever be spent on these records. The second spends eps "
         f"{found.eps:g} of it (the eps nearest to 1), measures the quality with noise on a fifth of the "
-        "records, "
-        f"and makes {opened} public (`split.public_from_private`); if you have public records of the same "
-        "kind, "
-        "`dataset.public=FILE` takes its place."
+        f"records, and makes {opened} public (`split.public_from_private`); if you have public records of "
+        "the same kind, `dataset.public=FILE` takes its place."
     )
 
 

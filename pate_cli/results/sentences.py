@@ -178,23 +178,18 @@ def verdict_rule(answer: Advice) -> list[str]:
 
 
 GLOSSARY = {
-    "eps (privacy budget)": "How much any one record can change what is published. Small is strong: at "
-    "eps 1 even "
-    "the best attack, told everything but one record and left with two equally likely values for it, is "
-    "right at "
-    "most 73 times in 100; at eps 0.5, 62; at eps 2, 88. Guessing is 50.",
+    "eps (privacy budget)": "How much any one record can change what is published. Small is strong: at eps 1 "
+    "even the best attack, told everything but one record and left with two equally likely values for it, is "
+    "right at most 73 times in 100; at eps 0.5, 62; at eps 2, 88. Guessing is 50.",
     "delta": "A small probability by which the statement for eps may fail.",
     "accuracy": "Share of records, not used in training, whose class is predicted right.",
     "ROC AUC": "How often a record of a class is ranked above one of another. 50% is guessing.",
     "±": "Half of a 95% interval of the mean over the random splits (Student’s t). If the interval of a "
-    "difference "
-    "includes 0, the data cannot tell the two apart.",
-    "without privacy": f"The {LIMIT.removesuffix(' without privacy')} of several ordinary ones, trained "
-    "on the same "
-    "private records. It is what privacy is compared with; it must not be published.",
-    "teacher, student": "Teachers are models trained on separate parts of the private records. The "
-    "student learns "
-    "from public points that the teachers labelled by a noisy vote; only the student is published.",
+    "difference includes 0, the data cannot tell the two apart.",
+    "without privacy": f"The {LIMIT.removesuffix(' without privacy')} of several ordinary ones, trained on "
+    "the same private records. It is what privacy is compared with; it must not be published.",
+    "teacher, student": "Teachers are models trained on separate parts of the private records. The student "
+    "learns from public points that the teachers labelled by a noisy vote; only the student is published.",
     "public point": "A record whose columns may be seen by anyone. Its label is what the teachers vote on.",
     "split": "One random division of the records into private, public and test ones.",
 }
