@@ -17,7 +17,7 @@ from pate_cli.terminal import check_file, err, write_output
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pate_cli.results.html import Section
+    from pate_cli.results.page import Section
 
 __all__ = ["main"]
 
@@ -59,7 +59,7 @@ def _of_release(directory: Path, output: Path, options: argparse.Namespace) -> s
     """The card of a release; not to be written among its files, which `pate verify` compares."""
     from pate_cli.release.card import Card
     from pate_cli.release.certificates import made_of
-    from pate_cli.results.html import render
+    from pate_cli.results.page import render
 
     if output.resolve().is_relative_to(directory.resolve()):
         accepted = "a file elsewhere: pate verify compares the files of a release"
@@ -96,7 +96,7 @@ def _view(text: str) -> Callable[[pd.DataFrame], Any]:
 
 def _section(text: str, view: Callable[[pd.DataFrame], Any], repeats: pd.DataFrame) -> Section:
     """What a view shows of repeats, below the first line of its docstring; InputError if it fails."""
-    from pate_cli.results.html import Section
+    from pate_cli.results.page import Section
 
     try:
         block = _block(view(repeats.copy()), text)

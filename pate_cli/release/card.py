@@ -10,9 +10,8 @@ from typing import Any
 
 from pate_cli.release.certificates import page_command
 from pate_cli.release.quality import MOST, Quality
-from pate_cli.results.html import Fact, Page, Section
 from pate_cli.results.marks import bare, listed, name, quoted
-from pate_cli.results.page import Report
+from pate_cli.results.page import Fact, Page, Report, Section
 from pate_cli.results.sentences import GLOSSARY
 from pate_cli.results.svg import best_attack
 from pate_cli.results.tables import Head, Table

@@ -24,7 +24,7 @@ from pate_cli.errors import ConfigError
 from pate_cli.features.bought import SOURCE
 from pate_cli.release.card import OPEN_ROWS, Card
 from pate_cli.release.certificates import CERTIFICATE, CERTIFICATE_VERSION
-from pate_cli.results.markdown import markdown
+from pate_cli.results.page import markdown
 from pate_cli.runs.evaluation import stated
 from pate_cli.students import dump_student, says_one_class
 

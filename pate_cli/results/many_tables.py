@@ -9,11 +9,10 @@ from typing import Any
 from pate_cli.results import sentences
 from pate_cli.results.answers import Advice
 from pate_cli.results.boards import Board
-from pate_cli.results.html import Fact, Page, Section
 from pate_cli.results.interval import T_NOTE, Interval
 from pate_cli.results.marks import listed, name, plain
 from pate_cli.results.means import flat
-from pate_cli.results.page import Report
+from pate_cli.results.page import Fact, Page, Report, Section
 from pate_cli.results.ranking import Standing, fewest_tables, friedman, standings
 from pate_cli.results.settings import LIMIT, NOT_PRIVATE, TRUE_LABELS
 from pate_cli.results.svg import Line, colours, lines

@@ -12,10 +12,9 @@ from typing import Any
 from pate_cli.results import sentences
 from pate_cli.results.boards import ACCURACY
 from pate_cli.results.findings import Findings
-from pate_cli.results.html import Fact, Page, Section
 from pate_cli.results.marks import listed, name, plain
 from pate_cli.results.next_steps import NextStep
-from pate_cli.results.page import Report
+from pate_cli.results.page import Fact, Page, Report, Section
 from pate_cli.results.svg import Level, Line, colours, lines
 from pate_cli.results.tables import ABSENT, Head, Table, number
 from pate_cli.results.verdicts import OWN, SHOWN, Verdict

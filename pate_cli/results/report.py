@@ -18,15 +18,13 @@ from pate_cli.errors import InputError
 from pate_cli.results import sentences
 from pate_cli.results.answers import NO_USE, Advice, answer, measure_of
 from pate_cli.results.boards import ACCURACY, Board, Metric, boards_of
-from pate_cli.results.details import details
-from pate_cli.results.eps_figure import eps_figure, splits_of
-from pate_cli.results.html import Fact, Page, Section
+from pate_cli.results.details import details, eps_figure, splits_of
 from pate_cli.results.many_tables import tables_report
 from pate_cli.results.marks import name, plain
 from pate_cli.results.means import MeasuredRow, flat, rows_of
 from pate_cli.results.next_steps import compare_methods, more_repeats, release_step, typed_value
 from pate_cli.results.overview import overview
-from pate_cli.results.page import Report
+from pate_cli.results.page import Fact, Page, Report, Section
 from pate_cli.results.paired import paired
 from pate_cli.results.record import find_records
 from pate_cli.results.settings import BASELINES, LIMIT, MAJORITY, NOT_PRIVATE

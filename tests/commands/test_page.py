@@ -61,7 +61,7 @@ def test_of_a_sweep(page, tmp_path, monkeypatch, capsys):
     def refuse(*_, **__):
         raise RuntimeError("no\nfont")
 
-    monkeypatch.setattr("pate_cli.results.html._template", refuse)
+    monkeypatch.setattr("pate_cli.results.page._template", refuse)
     assert cli.main(["run", "-m", *SMALL, *SWEEP]) == 0
     assert "pate: report.html is not written: no font\n" in capsys.readouterr().err
     assert not written.exists()  # not that of an earlier sweep

@@ -13,7 +13,7 @@ import pytest
 
 from pate_cli.cli import main
 from pate_cli.release.card import Card
-from pate_cli.results.html import render
+from pate_cli.results.page import render
 
 pytest.importorskip("opendp")
 

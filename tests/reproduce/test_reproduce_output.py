@@ -15,8 +15,7 @@ import pytest
 from pate_cli.commands.recipe_run import reproduce
 from pate_cli.engine.recipes import read_recipe
 from pate_cli.results.findings import About, Findings
-from pate_cli.results.html import render
-from pate_cli.results.page import write
+from pate_cli.results.page import render, write
 from pate_cli.results.recipe_page import recipe_report
 from pate_cli.results.tables import Head, Table, from_frame, number
 
