@@ -113,7 +113,7 @@ def _beside(path: Path) -> Path:
 
 def _public_rows(options: argparse.Namespace, table: RecordTable, text: set[str]) -> RecordTable:
     """The public file, read as the private one is."""
-    written = {**table.written, "decimal": table.decimal} if table.written else {}
+    written = table.written.form and {**table.written.form, "decimal": table.decimal}
     texts = text | {name for name in table.columns if hasattr(table.frame[name], "cat")}
     rows = read_table(options.rows, options, texts, written)
     if rows.checksum == table.checksum:
@@ -125,7 +125,7 @@ def _public_rows(options: argparse.Namespace, table: RecordTable, text: set[str]
 
 def _print(table: RecordTable, found: Described, options: argparse.Namespace) -> None:
     """Print the table, then what was done to the file, what must be decided, and what is refused."""
-    written = table.written
+    written = table.written.form
     how = ""
     if written:
         sign = "tabs" if written["delimiter"] == "\t" else written["delimiter"]
@@ -264,7 +264,7 @@ def _print_json(table: RecordTable, found: Described, output: Path | None) -> No
     order = {name: at for at, name in enumerate(table.columns)}
     columns.sort(key=lambda column: order[column["name"]])
     target = found.schema.target
-    whole_lines = sum("cells, the" in why for _, why in table.refused)
+    whole_lines = sum("cells, the" in why for _, why in table.written.refused)
     content: dict[str, Any] = {
         "target": target,
         "classes": found.found[target].levels if target else None,
@@ -298,12 +298,12 @@ def _format(table: RecordTable, found: Described) -> dict[str, Any]:
         "footer": "below the records",
         "units_line": "units",
     }
-    skipped = {key: n for key, what in lines.items() if (n := table.skipped.get(what))}
+    skipped = {key: n for key, what in lines.items() if (n := table.written.skipped.get(what))}
     missing = found.missing.get(found.schema.target or "")
     comment = {"comment": "#"} if "comments" in skipped else {}
     return {
         **found.schema.form,
-        "header_line": table.header_line,
+        "header_line": table.written.header_line,
         "thousands": thousands,
         **comment,
         **skipped,

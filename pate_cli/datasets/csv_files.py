@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from pate_cli.datasets.table_dataset import TableOptions, declared_by, make_dataset
 from pate_cli.datasets.written import CsvFormat, read_csv
@@ -20,7 +20,6 @@ def load(name: str, options: Options) -> Dataset:
     """Load a CSV file, or three; see `make_dataset`."""
     schema = declared_by(options)
     form = {} if schema is None else schema.form
-    given = CsvFormat(**{one.name: getattr(options, one.name) for one in fields(CsvFormat)})
     return make_dataset(
-        name, options, lambda path, text: read_csv(path, given, text, form), "a CSV file", schema
+        name, options, lambda path, text: read_csv(path, options, text, form), "a CSV file", schema
     )

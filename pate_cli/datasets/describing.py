@@ -71,8 +71,9 @@ def describe(
     """
     edits = edits or {}
     decisions, point = _decisions(table, target, unit, edits, public, words, used)
-    asked = [Ask("", key, question, "") for key, question in table.asked]
-    refused, remarks = list(table.refused), list(table.remarks)
+    written = table.written
+    asked = [Ask("", key, question, "") for key, question in written.asked]
+    refused, remarks = list(written.refused), list(written.remarks)
     columns, found, missing = {}, {}, {}
     for name, decision in decisions.items():
         asked += decision.asked
@@ -100,7 +101,7 @@ def describe(
             asked.append(Ask(target, "missing", question, "dropped"))
     for name, kind in table.unread.items():
         columns[name] = Column("ignored", why=f"holds {kind}")
-    form = {**table.written, "decimal": point} if table.written else {}
+    form = written.form and {**written.form, "decimal": point}
     schema = Schema(
         columns,
         source,
@@ -131,7 +132,7 @@ def _decisions(
     for name in [name for name in table.columns if name != unit]:
         given = {k: v for k, v in edits.get(name, {}).items() if (name, k) != (target, "missing")}
         given |= {"persons": True} if unit else {}
-        written = table.units.get(name, ""), name in table.row_names
+        written = table.written.units.get(name, ""), name in table.row_names
         cells[name] = Cells(name, table.frame[name], given, words, *written, used, marks)
     every = list(cells.values())
     point = point_of(every, None, table.decimal)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from pate_cli.datasets.reading import marked
+from pate_cli.datasets.reading import Written
 from pate_cli.errors import DataError
 
-__all__ = ["Decoded", "decoded"]
+__all__ = ["as_utf8", "decoded", "marked"]
+
+_MARKS = {
+    b"\xff\xfe\0\0": "utf-32",  # before the one that it begins with
+    b"\0\0\xfe\xff": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+    b"\xef\xbb\xbf": "utf-8-sig",
+}
 
 _LETTERS = {
     "cp1252": "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëìíîïñòóôõöøùúûüÿœŒŸš°€£µ–—’‘“”„²³§«»·ºª½\xa0¿¡",
@@ -24,28 +31,24 @@ _LETTERS = {
 _OTHER_SCRIPTS = ("cp1251", "cp1253")
 
 
-@dataclass
-class Decoded:
-    """A text in UTF-8, with ends of lines as in Unix; how it was written; and lines that do not fit."""
-
-    path: Path
-    hint: str
-    header: bool  # whether the first line names the columns
-    encoding: str = "utf-8"
-    content: bytes = b""
-    remarks: list[str] = field(default_factory=list)
-    asked: list[tuple[str, str]] = field(default_factory=list)
-    refused: list[tuple[int, str]] = field(default_factory=list)
+def marked(raw: bytes) -> str | None:
+    """Encoding that the byte order mark of a text states; None without one."""
+    return next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
 
 
-def decoded(path: Path, raw: bytes, encoding: str | None, option: str, *, header: bool = True) -> Decoded:
-    """Decode the content of a file; `encoding` is what its owner says (by an `option`), or a schema."""
-    found = Decoded(path, f"{option} says what it is, as cp1252", header)
-    found.content = _as_utf8(raw, encoding, found)
-    return found
+def as_utf8(raw: bytes, path: Path, encoding: str) -> bytes:
+    """Text in UTF-8, without a byte order mark."""
+    try:
+        content = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+    except UnicodeError as error:
+        line = raw.count(b"\n", 0, getattr(error, "start", 0)) + 1
+        name = "UTF-8" if encoding.startswith("utf-8") else encoding
+        raise DataError(f"{path}, line {line}: not {name} text") from None
+    return content.encode("utf-8", "surrogatepass")
 
 
-def _as_utf8(raw: bytes, encoding: str | None, found: Decoded) -> bytes:
+def decoded(raw: bytes, encoding: str | None, found: Written) -> bytes:
+    """Text in UTF-8 with ends of lines as in Unix; `encoding` is what its owner, or a schema, says."""
     encoding = encoding or marked(raw)
     if encoding in _LETTERS and not raw.isascii() and _is_utf8(raw):
         encoding = "utf-8"  # by chance nothing else is
@@ -58,11 +61,7 @@ def _as_utf8(raw: bytes, encoding: str | None, found: Decoded) -> bytes:
             raw = _other_encoding(raw, encoding, found)
     else:
         found.encoding = encoding
-        try:
-            raw = raw.decode(encoding).encode("utf-8", "surrogatepass")
-        except UnicodeError as error:
-            line = raw.count(b"\n", 0, getattr(error, "start", 0)) + 1
-            raise DataError(f"{found.path}, line {line}: not {encoding} text") from None
+        raw = as_utf8(raw, found.path, encoding)
     return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
 
 
@@ -74,14 +73,15 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-def _other_encoding(raw: bytes, declared: str | None, found: Decoded) -> bytes:
+def _other_encoding(raw: bytes, declared: str | None, found: Written) -> bytes:
     """Text that is no UTF-8: of the encoding whose letters explain it, or UTF-8 with a few stray bytes."""
+    hint = f"{found.key.format('encoding')} says what it is, as cp1252"
     text = raw.decode("utf-8", "surrogateescape")
     stray = {i for i, line in enumerate(text.split("\n"), 1) if any("\udc80" <= c <= "\udcff" for c in line)}
     good = sum(c > "\x7f" and not "\udc80" <= c <= "\udcff" for c in text)
     decide = len(stray) > 1 or (found.header and stray == {1})  # two lines, or the names of the columns
     if declared or good > 5 * len(stray) or not decide:
-        found.refused += [(line, f"not UTF-8 text; {found.hint}") for line in sorted(stray)]
+        found.refused += [(line, f"not UTF-8 text; {hint}") for line in sorted(stray)]
         shown = re.sub("[\udc80-\udcff]", "?", text)
         return shown.encode()
     odd = {name: _unexplained(raw, name) for name in _LETTERS}
@@ -90,7 +90,7 @@ def _other_encoding(raw: bytes, declared: str | None, found: Decoded) -> bytes:
     most = len(odd[name]) + (len(stray) > 1)
     rivals = [one for one in others if len(odd[one]) <= most and raw.decode(one, "replace") != text]
     if len(odd[name]) > 0.4 * len(stray):
-        raise DataError(f"{found.path}: the encoding is none of utf-8, {', '.join(_LETTERS)}; {found.hint}")
+        raise DataError(f"{found.path}: the encoding is none of utf-8, {', '.join(_LETTERS)}; {hint}")
     found.encoding = name
     words = sorted(set(re.findall(r"\w*[^\W\x00-\x7f]\w*", text)), key=lambda w: (-len(w), w))[:3]
     found.remarks.append(f"{name}: it reads {', '.join(words)}")

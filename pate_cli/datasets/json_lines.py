@@ -8,7 +8,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from pate_cli.datasets.reading import RecordTable, as_utf8, columns_of, marked, read_bytes
+from pate_cli.datasets.encodings import as_utf8, marked
+from pate_cli.datasets.reading import RecordTable, columns_of, read_bytes
 from pate_cli.datasets.table_dataset import TableOptions as Options
 from pate_cli.datasets.table_dataset import make_dataset
 from pate_cli.errors import DataError, shortened

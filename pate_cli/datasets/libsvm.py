@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pate_cli.checks import Or, Whole, option
+from pate_cli.datasets.encodings import as_utf8, marked
 from pate_cli.datasets.labels import NUMBER, Labels, number_in
-from pate_cli.datasets.reading import as_utf8, marked, read_bytes
+from pate_cli.datasets.reading import read_bytes
 from pate_cli.datasets.three_files import FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,16 +21,9 @@ from pate_cli.terminal import open_file
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RecordTable", "as_text", "as_utf8", "columns_of", "joint_digest", "marked", "read_bytes"]
+__all__ = ["RecordTable", "Written", "columns_of", "joint_digest", "read_bytes"]
 
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_MARKS = {
-    b"\xff\xfe\0\0": "utf-32",  # before the one that it begins with
-    b"\0\0\xfe\xff": "utf-32",
-    b"\xff\xfe": "utf-16",
-    b"\xfe\xff": "utf-16",
-    b"\xef\xbb\xbf": "utf-8-sig",
-}
 
 
 def read_bytes(path: Path) -> tuple[bytes, str]:
@@ -51,25 +44,44 @@ def read_bytes(path: Path) -> tuple[bytes, str]:
         raise DataError(f"{path}: {error}") from None
 
 
-def marked(raw: bytes) -> str | None:
-    """Encoding that the byte order mark of a text states; None without one."""
-    return next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
-
-
-def as_utf8(raw: bytes, path: Path, encoding: str, hint: str = "") -> bytes:
-    """Text in UTF-8, without a byte order mark; `hint` is for a file that is no UTF-8."""
-    try:
-        content = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
-    except UnicodeError as error:
-        line = raw.count(b"\n", 0, getattr(error, "start", 0)) + 1
-        name, hint = ("UTF-8", hint) if encoding.startswith("utf-8") else (encoding, "")
-        raise DataError(f"{path}, line {line}: not {name} text{hint}") from None
-    return content.encode("utf-8", "surrogatepass")
-
-
 def joint_digest(digests: list[str]) -> str:
     """Compute one checksum for a dataset: that of its file, or of its files' digests in order."""
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+@dataclass
+class Written:
+    """How a text file is written, and what was found on the way; empty of a file of another kind."""
+
+    path: Path = Path()
+    key: str = "dataset.{}"  # how a user types an option of the format
+    header: bool = True  # whether a line names the columns
+    encoding: str = ""
+    sign: str = ","  # between two cells
+    quote: str = '"'
+    header_line: int = 1
+    remarks: list[str] = field(default_factory=list)  # what was done to the file
+    asked: list[tuple[str, str]] = field(default_factory=list)  # keys that its owner must decide, and why
+    refused: list[tuple[int, str]] = field(default_factory=list)  # lines that do not fit, and why
+    units: dict[str, str] = field(default_factory=dict)  # by column, of a line of units
+    skipped: dict[str, int] = field(default_factory=dict)  # lines that are no records, by kind
+
+    @property
+    def delimiter(self) -> str:
+        """The sign, or one byte in its place."""
+        return self.sign if self.sign.isascii() else "\x1f"
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """Keys of a schema, but for the decimals."""
+        pairs = {"delimiter": self.sign, "quote": self.quote, "header": self.header}
+        return {"encoding": self.encoding, **pairs} if self.encoding else {}
+
+    def skip(self, line: int, what: str, cells: Iterable[str]) -> None:
+        """Leave a line out, and say so."""
+        text = " ".join(cells).strip()
+        self.remarks.append(f"line {line}: {what}" + (f" ({text[:30]!r})" if text else ""))
+        self.skipped[what] = self.skipped.get(what, 0) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,14 +99,8 @@ class RecordTable:
     unread: Mapping[str, str] = field(default_factory=dict)  # types of columns without cells, as lists
     row_names: frozenset[str] = frozenset()  # columns that were the index of a pandas table
     decimal: str = "."  # decimal separator of numbers in texts
-    written: Mapping[str, Any] = field(default_factory=dict)  # encoding, delimiter, quote, header of a text
-    remarks: tuple[str, ...] = ()  # what was done to the file
-    asked: tuple[tuple[str, str], ...] = ()  # keys of its format that its owner must decide, and why
-    refused: tuple[tuple[int, str], ...] = ()  # lines that do not fit, and why
-    units: Mapping[str, str] = field(default_factory=dict)  # by column, of a line of units
+    written: Written = field(default_factory=Written)
     marks: Any = None  # a number for each record, made of its content alone
-    header_line: int = 1
-    skipped: Mapping[str, int] = field(default_factory=dict)  # lines that are no records, by kind
 
     @property
     def columns(self) -> list[str]:
@@ -143,12 +149,12 @@ def columns_of(frame: pd.DataFrame) -> dict[str, Any]:
     return {
         str(name): cells.to_numpy(np.float64, na_value=np.nan)
         if cells.dtype.kind in "iuf" and cells.notna().any()
-        else as_text(cells)
+        else _as_text(cells)
         for name, cells in frame.items()
     }
 
 
-def as_text(column: pd.Series) -> Any:
+def _as_text(column: pd.Series) -> Any:
     """Convert a column to a category of texts, the empty text where there is nothing."""
     import pandas as pd
 

@@ -163,7 +163,7 @@ def make_dataset(
             remarks.append(f"{public.path.name}: {placeholder}")
         remarks += _remarks_on(public, schema, readings[str(public.path)])
     n_public = len(remarks)
-    remarks += [f"{where.name}: {remark}" for remark in said or private.remarks]
+    remarks += [f"{where.name}: {remark}" for remark in said or private.written.remarks]
     if unit is not None:
         remarks += _unit_remarks(private, public, test, unit)
     for table in (private, test):

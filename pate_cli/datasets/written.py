@@ -12,7 +12,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from pate_cli.datasets.other_lines import (
     units_of,
     usual_of,
 )
-from pate_cli.datasets.reading import RecordTable, read_bytes
+from pate_cli.datasets.reading import RecordTable, Written, read_bytes
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.types import IntArray
 
@@ -92,31 +92,6 @@ class CsvFormat:
     header: bool = option(True, Flag())  # without one, columns are named by their number, from 1
 
 
-@dataclass
-class _Written:
-    """What is found out about a file on the way: lines that are not read, and why."""
-
-    path: Path
-    encoding: str = "utf-8"
-    sign: str = ","  # between two cells
-    delimiter: str = ","  # the same, or one byte in its place
-    quote: str = '"'
-    header: bool = True
-    header_line: int = 1
-    option: str = "dataset.sep"
-    remarks: list[str] = field(default_factory=list)
-    asked: list[tuple[str, str]] = field(default_factory=list)
-    refused: list[tuple[int, str]] = field(default_factory=list)
-    units: dict[str, str] = field(default_factory=dict)
-    skipped: dict[str, int] = field(default_factory=dict)
-
-    def skip(self, line: int, what: str, cells: Iterable[str]) -> None:
-        """Leave a line out, and say so."""
-        text = " ".join(cells).strip()
-        self.remarks.append(f"line {line}: {what}" + (f" ({text[:30]!r})" if text else ""))
-        self.skipped[what] = self.skipped.get(what, 0) + 1
-
-
 def read_csv(
     path: Path,
     given: CsvFormat,
@@ -130,7 +105,7 @@ def read_csv(
 
     The file is written as is `given`, else as in `form`, of a schema; what both leave open its content says.
     Cells of the columns `text` stay as they are written, even where all of them are numbers. Lines that do
-    not fit are refused, all at once; with `keep` they are left out, and in `RecordTable.refused`.
+    not fit are refused, all at once; with `keep` they are left out, and in `Written.refused`.
     `key` is how a user types an option of the format, for messages.
     """
     form = form or {}
@@ -141,20 +116,18 @@ def read_csv(
     for mark, what in _NO_TEXT.items():
         if raw.startswith(mark):
             raise DataError(f"{path}: {what}; accepted: a CSV file")
-    text_of = decoded(path, raw, given.encoding, key.format("encoding"), header=given.header)
-    raw, found = text_of.content, _Written(path, text_of.encoding, header=given.header)
-    found.option = key.format("sep")
-    found.remarks, found.asked, found.refused = text_of.remarks, text_of.asked, text_of.refused
+    found = Written(path, key, given.header)
+    raw = decoded(raw, given.encoding, found)
     if not raw.strip():
         raise DataError(f"{path}: empty, no header line in it")
     if raw.lstrip()[:1] in (b"[", b"{") and raw.rstrip()[-1:] in (b"]", b"}"):
         what = "an array of JSON" if raw.lstrip().startswith(b"[") else "JSON"
         accepted = "CSV, or JSON lines, an object a line, without [ ] around them (dataset=jsonl; .jsonl)"
         raise DataError(f"{path}: {what}, not CSV; accepted: {accepted}")
-    raw = _cut(raw, found, given, form.get("delimiter"))
+    found.sign, found.quote = _signs(raw, found, given, form.get("delimiter"))
+    raw = raw if found.sign.isascii() else raw.replace(found.sign.encode(), found.delimiter.encode())
     plain = None if found.sign == " " else _plain_records(raw, found)  # several blanks are one
-    records = plain or _each_record(raw, found)
-    names, body, lines, marks = records
+    names, body, lines, marks = plain or _each_record(raw, found)
     if found.refused and not (keep and len(lines)):
         raise DataError(refused_lines(path, found.refused))
     if not len(lines):
@@ -164,25 +137,7 @@ def read_csv(
     if len(frame) != len(lines):
         raise DataError(f"{path}: {len(frame)} records in {len(lines)} lines: quotes that do not fit")
     frame.index = lines
-    return RecordTable(
-        frame,
-        path,
-        checksum,
-        decimal=decimal,
-        written={
-            "encoding": found.encoding,
-            "delimiter": found.sign,
-            "quote": found.quote,
-            "header": found.header,
-        },
-        remarks=tuple(found.remarks),
-        asked=tuple(found.asked),
-        refused=tuple(found.refused),
-        units=found.units,
-        marks=marks,
-        skipped=found.skipped,
-        header_line=found.header_line,
-    )
+    return RecordTable(frame, path, checksum, decimal=decimal, written=found, marks=marks)
 
 
 def refused_lines(path: Path, refused: Sequence[tuple[int, str]], word: str = "line") -> str:
@@ -192,7 +147,7 @@ def refused_lines(path: Path, refused: Sequence[tuple[int, str]], word: str = "l
     return f"{path}, {shown}{more}"
 
 
-def _cut(raw: bytes, found: _Written, given: CsvFormat, usual: str | None) -> bytes:
+def _signs(raw: bytes, found: Written, given: CsvFormat, usual: str | None) -> tuple[str, str]:
     """Find delimiter and quote: those that cut most of the first lines into equally many cells."""
     sample = raw[:_SAMPLE].decode("utf-8", "replace").splitlines()[:300]
     sign = max(_DELIMITERS, key=lambda one: _share(sample, one))
@@ -201,7 +156,7 @@ def _cut(raw: bytes, found: _Written, given: CsvFormat, usual: str | None) -> by
     if given.sep is not None:
         if _share(sample, given.sep) == 0 < _share(sample, sign):
             accepted = f"what stands between two cells of {found.path}, as it seems {sign!r}"
-            raise ConfigError(found.option, given.sep, accepted)
+            raise ConfigError(found.key.format("sep"), given.sep, accepted)
         sign = given.sep
     elif match := re.match(r"sep=(.)\s*$", sample[0]):
         sign = match[1]
@@ -209,11 +164,7 @@ def _cut(raw: bytes, found: _Written, given: CsvFormat, usual: str | None) -> by
         sign = usual
     cells = [cell.strip() for line in sample[:20] for cell in line.split(sign)]
     single = sum(len(cell) > 1 and cell[0] == "'" == cell[-1] for cell in cells) > len(cells) / 3
-    found.quote = given.quote or ("'" if single and '"' not in "".join(sample) else '"')
-    found.sign = found.delimiter = sign
-    if not sign.isascii():  # one byte is looked for
-        raw, found.delimiter = raw.replace(sign.encode(), b"\x1f"), "\x1f"
-    return raw
+    return sign, given.quote or ("'" if single and '"' not in "".join(sample) else '"')
 
 
 def _share(sample: Sequence[str], delimiter: str) -> float:
@@ -234,7 +185,7 @@ _Records = tuple[list[str], bytes, Any, IntArray]
 """Names of the columns, the records as CSV without a header, the line of each, and a mark of its content."""
 
 
-def _plain_records(raw: bytes, found: _Written) -> _Records | None:
+def _plain_records(raw: bytes, found: Written) -> _Records | None:
     """Records of a file in which every line fits, and none has to be looked at; None for all others."""
     characters = np.frombuffer(raw, dtype=np.uint8)
     newline, cut = characters == 10, characters == ord(found.delimiter)
@@ -279,18 +230,18 @@ def _plain_records(raw: bytes, found: _Written) -> _Records | None:
     return names, body, lines[found.header :], marks
 
 
-def _unmarked(found: _Written) -> bytes:
+def _unmarked(found: Written) -> bytes:
     """Bytes that do not count for the mark of a record: a cell may be quoted, or not."""
     return (found.delimiter + found.quote + " \n\r").encode()
 
 
-def _marks(records: Sequence[bytes], found: _Written) -> IntArray:
+def _marks(records: Sequence[bytes], found: Written) -> IntArray:
     """A number of each record, of the bytes of its cells."""
     drop, mark = _unmarked(found), zlib.crc32 if len(records) <= _FEW else sum
     return np.array([mark(record.translate(None, drop)) for record in records], dtype=np.int64)
 
 
-def _names(cells: Sequence[str], found: _Written) -> list[str]:
+def _names(cells: Sequence[str], found: Written) -> list[str]:
     return [normal(c) for c in cells] if found.header else [str(i) for i in range(1, len(cells) + 1)]
 
 
@@ -301,7 +252,7 @@ def _no_header(cells: Sequence[str]) -> bool:
     return numbers and not all(re.fullmatch(r"(19|20)\d\d|\d", t) for t in texts if t)
 
 
-def _each_record(raw: bytes, found: _Written) -> _Records:
+def _each_record(raw: bytes, found: Written) -> _Records:
     """Records of any file, line by line: titles, comments, units and footers are left out and said."""
     reader: Any = _rows(raw.decode(), found.delimiter, found.quote)
     rows: list[tuple[int, list[str]]] = []
@@ -353,7 +304,7 @@ def _each_record(raw: bytes, found: _Written) -> _Records:
         if len(cells) != len(names):
             whose = "the header" if found.header else "the first line"
             counted = f"{len(cells)} cells, {whose} has {len(names)}"
-            found.refused.append((line, f"{counted} ({found.option} is {found.sign!r})"))
+            found.refused.append((line, f"{counted} ({found.key.format('sep')} is {found.sign!r})"))
     kept = [(line, cells) for line, cells in rows if len(cells) == len(names)]
     found.refused.sort()
     buffer = io.StringIO()
@@ -379,7 +330,7 @@ def _is_open(raw: bytes) -> bool:
     return False
 
 
-def _header(rows: list[tuple[int, list[str]]], width: int, usual: int, found: _Written) -> list[str]:
+def _header(rows: list[tuple[int, list[str]]], width: int, usual: int, found: Written) -> list[str]:
     """Names of the columns; the lines above the header are left out, and it is taken off the rows."""
     enough = max(1, min(usual, width) - 1)
     at = next((i for i, (_, c) in enumerate(rows[:20]) if n_filled(c) >= enough and len(c) >= width - 1), 0)
