@@ -291,7 +291,7 @@ def _format(table: RecordTable, found: Described) -> dict[str, Any]:
     marks: Sequence[str] = [
         _as_written(table, name, column.thousands) for name, column in found.found.items() if column.thousands
     ]
-    thousands = max(set(marks), key=lambda mark: marks.count(mark)) if marks else None
+    thousands = max(marks, key=marks.count, default=None)
     lines = {
         "comments": "a comment",
         "titles": "above the header",

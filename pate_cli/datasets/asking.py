@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from pate_cli.datasets.column import Column
-from pate_cli.datasets.distinct import Cells
 
-__all__ = ["Ask", "Decision", "ask_missing", "identified"]
+__all__ = ["Ask", "Decision"]
 
 
 @dataclass(frozen=True)
@@ -35,24 +34,18 @@ class Decision:
     refused: list[tuple[int, str]] = field(default_factory=list)  # number of the text, and why
     remarks: list[str] = field(default_factory=list)
 
+    def instead(self, column: Column) -> Decision:
+        """Another entry, with what there is to say."""
+        return Decision(column, remarks=list(self.remarks))
 
-def ask_missing(cells: Cells, decision: Decision, word: str, question: str) -> None:
-    """Take a word for missing, and ask."""
-    words = [*decision.column.words, word]
-    decision.column = replace(decision.column, missing=words)
-    decision.asked = [ask for ask in decision.asked if ask.key != "missing"] + [
-        Ask(
-            cells.name,
-            "missing",
-            "; ".join([*(a.question for a in decision.asked if a.key == "missing"), question]),
-            f"[{','.join(words)}]",
-        )
-    ]
+    def ignored(self, why: str) -> Decision:
+        """The column is not used."""
+        return self.instead(Column("ignored", why=why))
 
-
-def identified(cells: Cells, decision: Decision, distinct: int, n: int) -> Decision:
-    """Ask whether identifiers that repeat name persons."""
-    if 2 < distinct < n and decision.column.why == "identifiers" and "persons" not in cells.given:
-        question = f"{distinct:,} names in {n:,} records: does each name a person (--unit {cells.name})?"
-        decision.asked.append(Ask(cells.name, "persons", question, "no", safe=True))
-    return decision
+    def ask_missing(self, name: str, word: str, question: str) -> None:
+        """Take a word of the column for missing, and ask: once for all such words."""
+        words = [*self.column.words, word]
+        self.column = replace(self.column, missing=words)
+        questions = [*(ask.question for ask in self.asked if ask.key == "missing"), question]
+        self.asked = [ask for ask in self.asked if ask.key != "missing"]
+        self.asked.append(Ask(name, "missing", "; ".join(questions), f"[{','.join(words)}]"))

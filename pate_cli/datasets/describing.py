@@ -132,7 +132,7 @@ def _decisions(
     for name in [name for name in table.columns if name != unit]:
         given = {k: v for k, v in edits.get(name, {}).items() if (name, k) != (target, "missing")}
         given |= {"persons": True} if unit else {}
-        written = table.written.units.get(name, ""), name in table.row_names
+        written = table.written.units.get(name, ""), table.has_row_names(name)
         cells[name] = Cells(name, table.frame[name], given, words, *written, used, marks)
     every = list(cells.values())
     point = point_of(every, None, table.decimal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,7 @@ from pate_cli.datasets.dates import DATES
 from pate_cli.datasets.names import normal
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["Cells"]
+__all__ = ["Cells", "Seen"]
 
 
 @dataclass(eq=False)
@@ -190,3 +191,27 @@ class Cells:
             for mask in (self._broken, differ)
         ]
         return bool(min(left) > 1)
+
+
+class Seen:
+    """The texts of a column as some records show them: all of them, or all but those of a mark."""
+
+    def __init__(self, cells: Cells, part: int | None) -> None:
+        self.cells = cells
+        self.part = part
+        self.counts = cells.counts(part)
+        self.held = cells.held & (self.counts > 0)
+
+    def n(self, mask: Any) -> int:
+        """Number of records with one of these texts."""
+        return int(self.counts[mask].sum())
+
+    @cached_property
+    def weight(self) -> int:
+        """Number of records whose text is no word for a missing value."""
+        return self.n(self.held & ~self.cells.wordy)
+
+    def often(self, masks: Mapping[str, Any], least: int = 2) -> Counter[str]:
+        """Number of records by the key of their text, where there are some."""
+        sums = {key: self.n(mask) for key, mask in masks.items()}
+        return Counter({key: count for key, count in sums.items() if count >= least})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pate_cli.datasets.column import distinct_texts, is_missing
+from pate_cli.datasets.column_names import has_row_names
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.unpacking import unpacked
@@ -106,6 +107,10 @@ class RecordTable:
     def columns(self) -> list[str]:
         """Names of the columns that were read."""
         return [str(column) for column in self.frame.columns]
+
+    def has_row_names(self, name: str) -> bool:
+        """Whether a column holds numbers of rows, by its name or the file's metadata."""
+        return name in self.row_names or has_row_names(name)
 
     def place(self, row: int) -> str:
         """File and line of a record, for messages."""

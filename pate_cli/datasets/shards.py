@@ -16,7 +16,6 @@ import numpy as np
 
 from pate_cli.checks import Or, Whole, listed, option
 from pate_cli.datasets import kind_of
-from pate_cli.datasets.column_names import has_row_names
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.libsvm import load_file, raw_file, with_columns, zero_based, zeros
 from pate_cli.datasets.parquet import read_parquet
@@ -155,7 +154,7 @@ def _parquet(paths: list[Path], target: str | None) -> Opened:
     if target is None:
         raise ConfigError("dataset.target", None, "the name of the column that holds the class")
     first = read_parquet(paths[0], {target})
-    unused = [name for name in first.columns if name != target and _is_row_names(first, name)]
+    unused = [name for name in first.columns if name != target and first.has_row_names(name)]
     columns = [name for name in first.columns if name not in (target, *unused)]
     if target not in first.columns or not columns:
         raise ConfigError("dataset.target", target, f"a column of {paths[0]}: {', '.join(first.columns)}")
@@ -163,11 +162,6 @@ def _parquet(paths: list[Path], target: str | None) -> Opened:
     read = partial(_read_parquet, columns=columns, target=target)
     files += [_without_records(read(path)) for path in paths[1:]]
     return files, len(columns), read, None, unused
-
-
-def _is_row_names(table: RecordTable, name: str) -> bool:
-    """Whether a column holds numbers of rows, by its name or the file's metadata."""
-    return name in table.row_names or has_row_names(name)
 
 
 def _read_parquet(path: Path, *, columns: list[str], target: str) -> LoadedFile:
@@ -178,7 +172,7 @@ def _numbers(table: RecordTable, columns: list[str], target: str) -> LoadedFile:
     """Features and labels of a table whose columns are all numbers, but for the target."""
     frame = table.frame
     expected = {*columns, target}
-    read = {name for name in table.columns if name in expected or not _is_row_names(table, name)}
+    read = {name for name in table.columns if name in expected or not table.has_row_names(name)}
     if other := sorted(expected ^ read):
         raise DataError(f"{table.path}: other columns than in the first file: {', '.join(other)}")
     for name in columns:

@@ -13,7 +13,7 @@ import numpy as np
 from pate_cli.checks import Listed, Or, option
 from pate_cli.datasets.asking import Ask
 from pate_cli.datasets.column import Column, Reading, distinct_texts
-from pate_cli.datasets.column_names import has_row_names, looks_like_unit, names_persons
+from pate_cli.datasets.column_names import looks_like_unit, names_persons
 from pate_cli.datasets.labels import Labels, identity, number_in, spellings
 from pate_cli.datasets.names import alike
 from pate_cli.datasets.reading import RecordTable
@@ -205,7 +205,7 @@ def _edited(
     names = [c for c in (schema.columns if declared else present) if c in schema.columns]
     left_out = {*lists["drop"], *([unit] if unit else [])}
     chosen = {*lists["numeric"], *lists["categories"], *(names if declared else ())}
-    row_names = {c for c in present if c in private.row_names or has_row_names(c)} - chosen
+    row_names = {c for c in present if private.has_row_names(c)} - chosen
     if options.columns:
         left_out |= {*names, *present, *private.unread} - {*options.columns}
     absent = [c for c in present if c not in {*schema.columns, *left_out, *row_names}]
