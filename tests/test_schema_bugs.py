@@ -6,8 +6,8 @@ import pytest
 from test_seeded_bugs import edit
 
 from pate_cli.datasets import describing
+from pate_cli.datasets.csv_files import CsvFormat, read_csv
 from pate_cli.datasets.schema import as_yaml
-from pate_cli.datasets.written import CsvFormat, read_csv
 from pate_cli.errors import InputError
 from pate_cli.testing import CheckFailed
 
@@ -36,7 +36,7 @@ BUGS = [
     ("decimals by one cell", "cells:_decimal", "here[mark] > 1", "here[mark] > 0", "a decimal comma"),
     ("records without a label dropped unasked", "describing:describe",
      'edits.get(target, {}).get("missing") == "dropped"', "True", "no label"),
-    ("a column by one cell", "written:_is_empty", "< 2", "< 1", "a cell behind the last column"),
+    ("a column by one cell", "csv_files:_is_empty", "< 2", "< 1", "a cell behind the last column"),
 ]  # fmt: skip
 
 

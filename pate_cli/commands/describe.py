@@ -16,11 +16,11 @@ from pate_cli.commands.printing import print_json
 from pate_cli.datasets import PACKED
 from pate_cli.datasets.asking import Ask
 from pate_cli.datasets.column import Column
+from pate_cli.datasets.csv_files import refused_lines
 from pate_cli.datasets.describing import Described, describe, read_edits
 from pate_cli.datasets.labels import MANY
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import as_yaml, entry_of
-from pate_cli.datasets.written import refused_lines
 from pate_cli.errors import ConfigError, DataError, one_line
 from pate_cli.terminal import check_file, write_output
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pate_cli.checks import take
 from pate_cli.datasets import find, kind_of
+from pate_cli.datasets.csv_files import ENCODING, SEPARATOR, CsvFormat, read_csv
 from pate_cli.datasets.reading import RecordTable
-from pate_cli.datasets.written import ENCODING, SEPARATOR, CsvFormat, read_csv
 
 __all__ = ["add_format_options", "read_table"]
 
@@ -28,7 +29,7 @@ def read_table(
     path: Path,
     options: argparse.Namespace,
     text: Collection[str] = (),
-    form: Mapping[str, Any] | None = None,
+    form: Mapping[str, Any] = MappingProxyType({}),
     *,
     keep: bool = False,
 ) -> RecordTable:
@@ -42,4 +43,4 @@ def read_table(
     sep = None if options.sep is None else take("--sep", options.sep, SEPARATOR)
     encoding = None if options.encoding is None else take("--encoding", options.encoding, ENCODING)
     given = CsvFormat(sep, encoding, options.decimal, header=not options.no_header)
-    return read_csv(path, given, text, form or {}, keep=keep, key="--{}")
+    return read_csv(path, given, text, form, keep=keep, key="--{}")

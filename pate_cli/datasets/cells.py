@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 import warnings
@@ -15,7 +16,7 @@ from pate_cli.datasets.column import MISSING, NO_NUMBER, NUMBER
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.reading import columns_of
 
-__all__ = ["decimal_vote", "typed_cells"]
+__all__ = ["decimal_vote", "rows_of", "typed_cells"]
 
 _SAMPLE = 50_000
 _WORDS = {f(word) for word in MISSING | NO_NUMBER for f in (str, str.upper, str.capitalize)}
@@ -81,15 +82,17 @@ def typed_cells(
     return pd.DataFrame(columns_of(frame), copy=False), point
 
 
+def rows_of(text: str, delimiter: str, quote: str) -> Any:
+    """Reader of the cells of each line; a cell may be of any length."""
+    csv.field_size_limit(2**31 - 1)
+    source = io.StringIO(text, newline="")
+    return csv.reader(source, delimiter=delimiter, quotechar=quote, skipinitialspace=True)
+
+
 def _sample(body: bytes, names: Sequence[str], delimiter: str, quote: str) -> dict[str, list[str]]:
     """Cells of the first lines, by column."""
-    import csv
-
     head = body[:_SAMPLE]
-    text = head.decode("utf-8", "ignore")
-    rows = list(
-        csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote, skipinitialspace=True)
-    )
+    rows = list(rows_of(head.decode("utf-8", "ignore"), delimiter, quote))
     rows = rows[:-1] if len(head) < len(body) else rows  # the last one is cut
     return {name: [row[at].strip() for row in rows if len(row) > at] for at, name in enumerate(names)}
 

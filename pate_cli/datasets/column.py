@@ -17,7 +17,7 @@ import numpy as np
 
 from pate_cli.checks import Flag, Listed, OneOf, Or, Real, option
 from pate_cli.datasets.dates import EPOCH, TIMES, as_date, days_of, hours_of, seconds_of
-from pate_cli.datasets.labels import identity, texts_of
+from pate_cli.datasets.labels import identity, number_in, texts_of
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.three_files import Cell
 from pate_cli.types import FloatArray, IntArray
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["ASKED", "KINDS", "MISSING", "NO_NUMBER", "NUMBER", "Column", "Reading", "bounds_of"]
-__all__ += ["distinct_texts", "is_missing", "levels_of", "number_of", "unit_of"]
+__all__ += ["distinct_texts", "is_missing", "levels_of", "number_of", "plain_numbers", "unit_of"]
 
 KINDS = ("number", "date", "category", "ignored")
 
@@ -156,10 +156,7 @@ class Column:
         import pandas as pd
 
         if self.kind == "number" and self.is_plain and not hasattr(cells, "cat"):
-            values = cells.to_numpy(dtype=np.float64)
-            gone = [v for w in {*self.words, *words} if (v := number_of(decimal)(w)) is not None]
-            if gone:
-                values = np.where(np.isin(values, gone), np.nan, values)
+            values = plain_numbers(cells, {*self.words, *words}, decimal)
             odd = np.isinf(values)
             return Reading(np.where(odd, np.nan, values) if odd.any() else values, odd)
         texts, codes = distinct_texts(cells)
@@ -214,6 +211,13 @@ def distinct_texts(cells: pd.Series) -> tuple[list[str], IntArray]:
     return [*texts_of(values), ""], np.where(codes < 0, len(values), codes)
 
 
+def plain_numbers(cells: pd.Series, words: Iterable[str], decimal: str = ".") -> FloatArray:
+    """Numbers of a column of plain ones, NaN where missing: as those that `words` are."""
+    values: FloatArray = cells.to_numpy(dtype=np.float64)
+    gone = [value for word in words if (value := number_of(decimal)(word)) is not None]
+    return np.where(np.isin(values, gone), np.nan, values) if gone else values
+
+
 def levels_of(levels: Iterable[str] | None, *, kept: bool = False) -> Callable[[str], str]:
     """Function from a text to the level that it stands for; to itself where it is none.
 
@@ -258,11 +262,10 @@ def number_of(
     mark = re.escape(thousands or "")
     groups = rf"\d{{1,3}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}|" if thousands else ""
     digits = re.compile(rf"({groups}\d+)?(?:{re.escape(point)}(\d*))?", re.ASCII)
-    plain = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
     def parse(text: str) -> float | None:
-        if point == "." and plain.fullmatch(text):
-            return _finite(text)
+        if point == "." and (value := number_in(text)) is not None:
+            return value if math.isfinite(value) else None
         if not (match := NUMBER.fullmatch(text)):
             return None
         if (written := unit_of(match)) and written != unit:
@@ -270,15 +273,11 @@ def number_of(
         if not (cut := digits.fullmatch(match["digits"])) or bool(match["open"]) != bool(match["close"]):
             return None
         whole = re.sub(r"\D", "", cut[1] or "")
-        value = _finite(f"{whole}.{cut[2] or 0}{match['exponent'] or ''}")
+        value = float(f"{whole}.{cut[2] or 0}{match['exponent'] or ''}")
         minus = "-" in (match["sign"], match["inner"], match["behind"]) or match["open"]
-        return value if value is None or not minus else -value
+        return None if math.isinf(value) else -value if minus else value
 
     return parse
-
-
-def _finite(text: str) -> float | None:
-    return value if math.isfinite(value := float(text)) else None
 
 
 def bounds_of(values: FloatArray, *, dates: bool = False) -> tuple[float, float]:

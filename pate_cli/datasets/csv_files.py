@@ -1,14 +1,99 @@
-"""CSV files with a named target column: one, or three."""
+"""CSV files with a named target column: one, or three; as people write them.
+
+Bytes -> encoding, delimiter, records, lines, and what does not fit. Python's `csv` cuts a file that has
+titles, comments or lines of another length, numpy all others.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import codecs
+import csv
+import io
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
-from pate_cli.datasets.table_dataset import TableOptions, declared_by, make_dataset
-from pate_cli.datasets.written import CsvFormat, read_csv
-from pate_cli.types import Dataset
+import numpy as np
 
-__all__ = ["Options", "load"]
+from pate_cli.checks import Flag, Or, option
+from pate_cli.datasets.cells import rows_of, typed_cells
+from pate_cli.datasets.column import MISSING, NUMBER
+from pate_cli.datasets.encodings import decoded
+from pate_cli.datasets.names import normal
+from pate_cli.datasets.other_lines import (
+    are_row_names,
+    are_units,
+    is_footer,
+    may_be_below,
+    n_filled,
+    uncomment_header,
+    units_of,
+    usual_of,
+)
+from pate_cli.datasets.reading import RecordTable, Written, read_bytes
+from pate_cli.datasets.table_dataset import make_dataset
+from pate_cli.datasets.three_files import TableOptions
+from pate_cli.errors import ConfigError, DataError
+from pate_cli.types import Dataset, IntArray
+
+__all__ = ["ENCODING", "SEPARATOR", "CsvFormat", "Options", "load", "read_csv", "refused_lines"]
+
+_DELIMITERS = ",;\t|"
+_NO_TEXT = {
+    b"PK\x03\x04": "a spreadsheet, to be saved as CSV, or an archive (then its name ends in .zip)",
+    b"PAR1": "a Parquet file (dataset=parquet; its name ends in .parquet)",
+    b"\x1f\x8b": "compressed (then its name ends in .gz)",
+}
+_SAMPLE = 100_000
+_FEW = 5000
+"""Records up to which each has a mark that hardly another one has."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """Check of a text by the function that brings it into its usual form."""
+
+    what: str
+    read: Callable[[Any], str]
+
+    def take(self, value: object) -> str:
+        """See `Check`."""
+        try:
+            return self.read(value)
+        except (LookupError, TypeError):
+            raise ValueError from None
+
+    def describe(self) -> str:
+        """See `Check`."""
+        return self.what
+
+
+def _separator(value: Any) -> str:
+    value = "\t" if value == "\\t" else value
+    if len(value) != 1 or value in '"\r\n':
+        raise ValueError
+    return str(value)
+
+
+SEPARATOR = Word("one character, such as , or ; or \\t", _separator)
+ENCODING = Word("an encoding such as utf-8, utf-16 or cp1252", lambda name: codecs.lookup(name).name)
+DECIMAL = Word("""., or a comma: 'dataset.decimal=","'""", {".": ".", ",": ","}.__getitem__)
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How a file is written; what is None is found by its content."""
+
+    sep: str | None = option(None, Or("null", SEPARATOR))
+    encoding: str | None = option(None, Or("null", ENCODING))
+    decimal: str | None = option(None, Or("null", DECIMAL))
+    quote: str | None = option(None, Or("null", Word("\" or '", {'"': '"', "'": "'"}.__getitem__)))
+    header: bool = option(True, Flag())  # without one, columns are named by their number, from 1
 
 
 @dataclass(frozen=True)
@@ -18,8 +103,255 @@ class Options(CsvFormat, TableOptions):
 
 def load(name: str, options: Options) -> Dataset:
     """Load a CSV file, or three; see `make_dataset`."""
-    schema = declared_by(options)
-    form = {} if schema is None else schema.form
-    return make_dataset(
-        name, options, lambda path, text: read_csv(path, options, text, form), "a CSV file", schema
-    )
+
+    def read(path: Path, text: Collection[str], form: Mapping[str, Any]) -> RecordTable:
+        return read_csv(path, options, text, form)
+
+    return make_dataset(name, options, read, "a CSV file")
+
+
+def read_csv(
+    path: Path,
+    given: CsvFormat,
+    text: Collection[str] = (),
+    form: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    keep: bool = False,
+    key: str = "dataset.{}",
+) -> RecordTable:
+    """Read a file, perhaps compressed; see `RecordTable`.
+
+    The file is written as is `given`, else as in `form`, of a schema; what both leave open its content says.
+    Cells of the columns `text` stay as they are written, even where all of them are numbers. Lines that do
+    not fit are refused, all at once; with `keep` they are left out, and in `Written.refused`.
+    `key` is how a user types an option of the format, for messages.
+    """
+    usual: dict[str, Any] = {key: form.get(key) for key in ("encoding", "decimal", "quote")}
+    given = replace(given, **{key: value for key, value in usual.items() if getattr(given, key) is None})
+    given = replace(given, header=given.header and form.get("header", True))
+    raw, checksum = read_bytes(path)
+    for mark, what in _NO_TEXT.items():
+        if raw.startswith(mark):
+            raise DataError(f"{path}: {what}; accepted: a CSV file")
+    found = Written(path, key, given.header)
+    raw = decoded(raw, given.encoding, found)
+    if not raw.strip():
+        raise DataError(f"{path}: empty, no header line in it")
+    if raw.lstrip()[:1] in (b"[", b"{") and raw.rstrip()[-1:] in (b"]", b"}"):
+        what = "an array of JSON" if raw.lstrip().startswith(b"[") else "JSON"
+        accepted = "CSV, or JSON lines, an object a line, without [ ] around them (dataset=jsonl; .jsonl)"
+        raise DataError(f"{path}: {what}, not CSV; accepted: {accepted}")
+    found.sign, found.quote = _signs(raw, found, given, form.get("delimiter"))
+    raw = raw if found.sign.isascii() else raw.replace(found.sign.encode(), found.delimiter.encode())
+    plain = None if found.sign == " " else _plain_records(raw, found)  # several blanks are one
+    names, body, lines, marks = plain or _each_record(raw, found)
+    if found.refused and not (keep and len(lines)):
+        raise DataError(refused_lines(path, found.refused))
+    if not len(lines):
+        at = f"; {found.remarks[0]}" if found.remarks else ""
+        raise DataError(f"{path}: no records after the header line{at}")
+    frame, decimal = typed_cells(body, names, found.delimiter, found.quote, given.decimal, text)
+    if len(frame) != len(lines):
+        raise DataError(f"{path}: {len(frame)} records in {len(lines)} lines: quotes that do not fit")
+    frame.index = lines
+    return RecordTable(frame, path, checksum, decimal=decimal, written=found, marks=marks)
+
+
+def refused_lines(path: Path, refused: Sequence[tuple[int, str]], word: str = "line") -> str:
+    """All lines that do not fit in one, the first 20 and a count."""
+    shown = "; ".join(f"{word} {line}: {why}" for line, why in refused[:20])
+    more = f"; and {len(refused) - 20} more" if len(refused) > 20 else ""
+    return f"{path}, {shown}{more}"
+
+
+def _signs(raw: bytes, found: Written, given: CsvFormat, usual: str | None) -> tuple[str, str]:
+    """Find delimiter and quote: those that cut most of the first lines into equally many cells."""
+    sample = raw[:_SAMPLE].decode("utf-8", "replace").splitlines()[:300]
+    sign = max(_DELIMITERS, key=lambda one: _share(sample, one))
+    if not usual and _share(sample, sign) == 0 and _share(sample, " ") > 0.9:
+        sign = " "
+    if given.sep is not None:
+        if _share(sample, given.sep) == 0 < _share(sample, sign):
+            accepted = f"what stands between two cells of {found.path}, as it seems {sign!r}"
+            raise ConfigError(found.key.format("sep"), given.sep, accepted)
+        sign = given.sep
+    elif match := re.match(r"sep=(.)\s*$", sample[0]):
+        sign = match[1]
+    elif usual and usual in sample[0]:
+        sign = usual
+    cells = [cell.strip() for line in sample[:20] for cell in line.split(sign)]
+    single = sum(len(cell) > 1 and cell[0] == "'" == cell[-1] for cell in cells) > len(cells) / 3
+    return sign, given.quote or ("'" if single and '"' not in "".join(sample) else '"')
+
+
+def _share(sample: Sequence[str], delimiter: str) -> float:
+    """Share of the first lines that a delimiter cuts into the usual number of cells, the more the better."""
+    counts = Counter(len(row) for row in rows_of("\n".join(sample), delimiter, '"') if any(row))
+    cells, often = max(counts.items(), key=lambda item: (item[1], item[0]), default=(1, 0))
+    return (cells > 1) * (often / max(1, sum(counts.values())) + min(cells, 30) / 1000)
+
+
+_Records = tuple[list[str], bytes, Any, IntArray]
+"""Names of the columns, the records as CSV without a header, the line of each, and a mark of its content."""
+
+
+def _plain_records(raw: bytes, found: Written) -> _Records | None:
+    """Records of a file in which every line fits, and none has to be looked at; None for all others."""
+    characters = np.frombuffer(raw, dtype=np.uint8)
+    newline, cut = characters == 10, characters == ord(found.delimiter)
+    quoted = found.quote.encode() in raw
+    if quoted:
+        quote = characters == ord(found.quote)
+        inside = np.cumsum(quote, dtype=np.uint8) & 1
+        opened = np.flatnonzero(quote & (inside == 1))
+        before = characters[opened[opened > 0] - 1]
+        if inside[-1] or not np.isin(before, [10, 32, ord(found.delimiter), ord(found.quote)]).all():
+            return None  # a quote within a cell
+        newline, cut = newline & (inside == 0), cut & (inside == 0)
+    ends = np.flatnonzero(newline)
+    ends = ends if raw.endswith(b"\n") else np.append(ends, len(raw))
+    starts = np.append(0, ends[:-1] + 1)
+    n_cut = np.diff(np.searchsorted(np.flatnonzero(cut), ends), prepend=0)
+    if not 0 < n_cut.min() == n_cut.max() or len(ends) <= found.header:
+        return None
+    first = characters[starts]
+    if ((ends - starts) <= n_cut).any() or (first == ord("#")).any() or raw.startswith((b"sep=", b"//")):
+        return None
+    head, second, last = (raw[starts[i] : ends[i]].decode() for i in (0, min(1, len(ends) - 1), -1))
+    cells, below, end = (next(iter(rows_of(t, found.delimiter, found.quote))) for t in (head, second, last))
+    names = _names(cells, found)
+    if found.header and (_no_header(cells) or not all(names) or len(set(names)) < len(names)):
+        return None
+    if may_be_below(end) or are_units(below) or (found.header and b"\n" + raw[: ends[0] + 1] in raw):
+        return None
+    marks: IntArray
+    if len(ends) > _FEW + found.header:
+        weights = np.arange(256, dtype=np.uint8)
+        weights[list(_unmarked(found))] = 0
+        marks = np.add.reduceat(weights[characters], starts, dtype=np.int64)[found.header :]
+    else:
+        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+        marks = _marks([raw[start:end] for start, end in pairs][found.header :], found)
+    if quoted and (newlines := int(np.count_nonzero(characters == 10))) >= len(ends):
+        lines = np.searchsorted(np.flatnonzero(characters == 10), starts) + 1 if newlines else starts
+    else:
+        lines = np.arange(1, len(ends) + 1)
+    body = raw[starts[1] :] if found.header else raw
+    return names, body, lines[found.header :], marks
+
+
+def _unmarked(found: Written) -> bytes:
+    """Bytes that do not count for the mark of a record: a cell may be quoted, or not."""
+    return (found.delimiter + found.quote + " \n\r").encode()
+
+
+def _marks(records: Sequence[bytes], found: Written) -> IntArray:
+    """A number of each record, of the bytes of its cells."""
+    drop, mark = _unmarked(found), zlib.crc32 if len(records) <= _FEW else sum
+    return np.array([mark(record.translate(None, drop)) for record in records], dtype=np.int64)
+
+
+def _names(cells: Sequence[str], found: Written) -> list[str]:
+    return [normal(c) for c in cells] if found.header else [str(i) for i in range(1, len(cells) + 1)]
+
+
+def _no_header(cells: Sequence[str]) -> bool:
+    """Whether numbers stand where names are expected, other than years."""
+    texts = [normal(cell) for cell in cells]
+    numbers = all(t.casefold() in MISSING or NUMBER.fullmatch(t) for t in texts)
+    return numbers and not all(re.fullmatch(r"(19|20)\d\d|\d", t) for t in texts if t)
+
+
+def _each_record(raw: bytes, found: Written) -> _Records:
+    """Records of any file, line by line: titles, comments, units and footers are left out and said."""
+    reader = rows_of(raw.decode(), found.delimiter, found.quote)
+    rows: list[tuple[int, list[str]]] = []
+    start = 1
+    for cells in reader:
+        if any(cell.strip() for cell in cells):
+            rows.append((start, cells))
+        start = reader.line_num + 1
+    if b'"' in raw and found.quote == '"' and _is_open(raw):
+        raise DataError(f"{found.path}, line {rows[-1][0]}: not CSV (unexpected end of data)")
+    if rows and re.match("sep=", rows[0][1][0]):
+        found.skip(rows[0][0], "the delimiter", rows.pop(0)[1])
+    uncomment_header(rows)
+    for line, cells in [row for row in rows if row[1][0].lstrip().startswith(("#", "//"))]:
+        if line == rows[0][0] or n_filled(cells) < len(cells) or len(cells) == 1:
+            found.skip(line, "a comment", cells)
+            rows.remove((line, cells))
+    if not rows:
+        raise DataError(f"{found.path}: empty, no header line in it")
+    width = usual_of(len(cells) for _, cells in rows)
+    usual = usual_of(n_filled(cells) for _, cells in rows)
+    names = _header(rows, width, usual, found) if found.header else _names(rows[0][1], found)
+    if rows and re.fullmatch(r"[-=+ ]{5,}", "".join(rows[0][1])):
+        found.skip(rows[0][0], "a rule", rows.pop(0)[1])
+    for line, cells in [row for row in rows if found.header and _names(row[1], found) == names]:
+        found.skip(line, "the header again", cells)
+        rows.remove((line, cells))
+    while rows and is_footer(rows, usual, width):
+        line, cells = rows.pop()
+        found.skip(line, "below the records", cells)
+    if len(names) == width - 1 and _is_empty([c[-1] for _, c in rows if len(c) == width]):
+        names.append("")  # each line ends in a delimiter
+    elif len(names) == width - 1 and are_row_names([c[0] for _, c in rows if len(c) == width], len(rows)):
+        names.insert(0, "")
+    if not names[-1] and _is_empty([c[-1] for _, c in rows if len(c) == len(names)]):
+        behind = [row for row in rows if len(row[1]) == len(names) and row[1][-1].strip()]
+        found.refused += [(line, "a cell behind the last column") for line, _ in behind]
+        kept = [row for row in rows if row not in behind]
+        rows = [(line, cells[:-1] if len(cells) == len(names) else cells) for line, cells in kept]
+        names = names[:-1]
+        found.remarks.append("each line ends in a delimiter")
+    if units := units_of(rows, names):
+        found.units.update(units)
+        found.skip(rows[0][0], "units", rows.pop(0)[1])
+    for line, cells in rows:
+        if len(cells) != len(names):
+            whose = "the header" if found.header else "the first line"
+            counted = f"{len(cells)} cells, {whose} has {len(names)}"
+            found.refused.append((line, f"{counted} ({found.key.format('sep')} is {found.sign!r})"))
+    kept = [(line, cells) for line, cells in rows if len(cells) == len(names)]
+    found.refused.sort()
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=found.delimiter, quotechar=found.quote, lineterminator="\n")
+    writer.writerows(cells for _, cells in kept)
+    lines = np.array([line for line, _ in kept], dtype=np.int64)
+    marks = _marks(["".join(cells).encode() for _, cells in kept], found)
+    return names, buffer.getvalue().encode(), lines, marks
+
+
+def _is_empty(cells: Sequence[str]) -> bool:
+    """Whether a column holds nothing but for a slip of one record."""
+    return (n := n_filled(cells)) < 2 and 10 * n < len(cells)
+
+
+def _is_open(raw: bytes) -> bool:
+    """Whether a quote is opened and not closed."""
+    try:
+        for _ in csv.reader(io.StringIO(raw.decode(), newline=""), strict=True):
+            pass
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False
+
+
+def _header(rows: list[tuple[int, list[str]]], width: int, usual: int, found: Written) -> list[str]:
+    """Names of the columns; the lines above the header are left out, and it is taken off the rows."""
+    enough = max(1, min(usual, width) - 1)
+    at = next((i for i, (_, c) in enumerate(rows[:20]) if n_filled(c) >= enough and len(c) >= width - 1), 0)
+    for line, cells in rows[:at]:
+        found.skip(line, "above the header", cells)
+    del rows[:at]
+    if _no_header(rows[0][1]):
+        found.asked.append(("header", "numbers stand where names are expected: is there no header?"))
+    found.header_line, cells = rows.pop(0)
+    names = _names(cells, found)
+    seen: Counter[str] = Counter()
+    for i, name in enumerate(names):
+        seen[name] += 1
+        if seen[name] > 1 and name:
+            names[i] = f"{name}_{seen[name]}"
+            found.remarks.append(f"the column {name!r} occurs {seen[name]} times; called {names[i]!r}")
+    return names

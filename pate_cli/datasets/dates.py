@@ -63,12 +63,14 @@ def hours_of(text: str) -> float | None:
 
 def seconds_of(text: str) -> float | None:
     """Seconds of a time of day or a duration."""
-    if not (match := CLOCK.fullmatch(text)):
-        return None
-    hours = int(match[1])
-    if match[4]:
-        hours = hours % 12 + 12 * (match[4].lower() == "pm")
-    return 3600.0 * hours + 60 * int(match[2]) + int(match[3] or 0)
+    return _seconds(*match.groups()) if (match := CLOCK.fullmatch(text)) else None
+
+
+def _seconds(hour: str | None, minute: str | None, second: str | None, half: str | None) -> float:
+    hours = int(hour or 0)
+    if half:
+        hours = hours % 12 + 12 * (half.lower() == "pm")
+    return 3600.0 * hours + 60 * int(minute or 0) + int(second or 0)
 
 
 @cache
@@ -86,9 +88,8 @@ def days_of(format: str | None) -> Callable[[str], float | None]:
 
 
 def _days(form: str, match: re.Match[str]) -> float | None:
-    first, second, third, hour, minute, second_of, half, zone = match.groups()
-    parts = first, second, third or "1"
-    year, month, day = (parts[at] for at in _ORDERS.get(form, (0, 1, 2)))
+    *parts, hour, minute, second, half, zone = match.groups()
+    year, month, day = (parts[at] or "1" for at in _ORDERS.get(form, (0, 1, 2)))
     name = month.casefold()
     number = int(month) if month.isdecimal() else _MONTHS.get(name[:4], _MONTHS.get(name[:3], 0))
     years = int(year) + (0 if len(year) == 4 else 2000 if int(year) < 50 else 1900)
@@ -96,11 +97,8 @@ def _days(form: str, match: re.Match[str]) -> float | None:
         whole = dt.date(years, number, int(day)).toordinal() - EPOCH
     except ValueError:
         return None
-    hours = int(hour or 0)
-    if half:
-        hours = hours % 12 + 12 * (half.lower() == "pm")
     east = 0 if zone in (None, "Z") else int(zone[0] + "1") * (int(zone[1:3]) * 60 + int(zone[-2:]))
-    return whole + (hours * 60 + int(minute or 0) - east) / 1440 + int(second_of or 0) / 86400
+    return whole + (_seconds(hour, minute, None, half) / 60 - east) / 1440 + int(second or 0) / 86400
 
 
 def as_date(days: float) -> str:

@@ -182,13 +182,9 @@ def marks_of(table: RecordTable) -> IntArray:
 
 def _dealt(marks: IntArray) -> IntArray:
     """Number of the part of each record; equal ones of few are dealt to all parts, one after another."""
-    if len(marks) > _FEW:
-        return marks % _PARTS
-    order = np.argsort(marks, kind="stable")
-    first = np.flatnonzero(np.diff(marks[order], prepend=marks.min() - 1))
-    before = np.arange(len(marks)) - np.repeat(first, np.diff(np.append(first, len(marks))))
-    rank = np.empty(len(marks), dtype=np.int64)
-    rank[order] = before
+    import pandas as pd
+
+    rank = pd.Series(marks).groupby(marks).cumcount().to_numpy() if len(marks) <= _FEW else 0
     return np.asarray((marks + rank) % _PARTS)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.datasets.cells import decimal_vote
-from pate_cli.datasets.column import NO_NUMBER, NUMBER, distinct_texts, is_missing, number_of, unit_of
+from pate_cli.datasets.column import NO_NUMBER, NUMBER, distinct_texts, is_missing, plain_numbers, unit_of
 from pate_cli.datasets.dates import DATES
 from pate_cli.datasets.names import normal
 from pate_cli.types import FloatArray, IntArray
@@ -35,11 +35,7 @@ class Cells:
     @cached_property
     def values(self) -> FloatArray | None:
         """The numbers, if all cells are plain ones or missing."""
-        if hasattr(self.cells, "cat"):
-            return None
-        values = self.cells.to_numpy(dtype=np.float64)
-        gone = [v for w in self.words if (v := number_of()(w)) is not None]
-        return np.where(np.isin(values, gone), np.nan, values) if gone else values
+        return None if hasattr(self.cells, "cat") else plain_numbers(self.cells, self.words)
 
     @cached_property
     def words(self) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Any
 
 from pate_cli.datasets.encodings import as_utf8, marked
 from pate_cli.datasets.reading import RecordTable, columns_of, read_bytes
-from pate_cli.datasets.table_dataset import TableOptions as Options
 from pate_cli.datasets.table_dataset import make_dataset
+from pate_cli.datasets.three_files import TableOptions as Options
 from pate_cli.errors import DataError, shortened
 from pate_cli.types import Dataset
 
@@ -20,7 +20,7 @@ __all__ = ["Options", "load", "read"]
 
 def load(name: str, options: Options) -> Dataset:
     """Load a file of JSON lines, or three; see `make_dataset`."""
-    return make_dataset(name, options, read, "a file of JSON lines")
+    return make_dataset(name, options, lambda path, text, _: read(path, text), "a file of JSON lines")
 
 
 def read(path: Path, text: Collection[str] = ()) -> RecordTable:

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pate_cli.datasets.reading import RecordTable, columns_of, read_bytes
-from pate_cli.datasets.table_dataset import TableOptions, make_dataset
+from pate_cli.datasets.table_dataset import make_dataset
+from pate_cli.datasets.three_files import TableOptions as Options
 from pate_cli.errors import DataError, InputError
 from pate_cli.types import Dataset
 
-__all__ = ["Options", "load", "read", "read_parquet"]
-
-
-@dataclass(frozen=True)
-class Options(TableOptions):
-    """Options of `dataset=parquet`; see `TableOptions`."""
+__all__ = ["Options", "load", "read"]
 
 
 def load(name: str, options: Options) -> Dataset:
     """Load a Parquet file, or three; see `make_dataset`."""
-    return make_dataset(name, options, read_parquet, "a Parquet file")
+    return make_dataset(name, options, lambda path, text, _: read(path, text), "a Parquet file")
 
 
-def read_parquet(path: Path, text: Collection[str] = ()) -> RecordTable:
+def read(path: Path, text: Collection[str] = ()) -> RecordTable:
     """Read a file; texts, true, false and dates are texts. See `RecordTable`.
 
     Whole numbers of the columns `text` stay as they are written: a name of many digits is no float.
@@ -77,6 +72,3 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> RecordTable:
     columns = columns_of(pd.DataFrame(columns, copy=False))
     frame = pd.DataFrame(columns, index=pd.RangeIndex(1, table.num_rows + 1), copy=False)
     return RecordTable(frame, path, checksum, "row", unread, row_names)
-
-
-read = read_parquet

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pate_cli.checks import Listed, OneOf, Or, known, listed, read_options, take
+import numpy as np
+
+from pate_cli.checks import Listed, OneOf, Or, known, listed, option, read_options, read_values, take
 from pate_cli.datasets.column import Column, Reading
 from pate_cli.datasets.dates import as_date
 from pate_cli.datasets.labels import number_in
@@ -25,28 +27,18 @@ from pate_cli.errors import ConfigError, DataError, InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ASK", "FORM", "Schema", "as_yaml", "certified", "changed", "read_schema", "schema_of", "typed"]
+__all__ = ["ASK", "Schema", "as_yaml", "certified", "changed", "read_schema", "schema_of", "typed"]
 
 ASK = "# ASK"
 """What stands behind a line of a schema that its owner must decide on."""
 
-FORM = ("encoding", "delimiter", "quote", "decimal", "header")
-_KEYS = (
-    "version",
-    "data",
-    "rows",
-    "format",
-    "target",
-    "target_missing",
-    "classes",
-    "unit",
-    "missing",
-    "columns",
-)
+_FORM = ("encoding", "delimiter", "quote", "decimal", "header", "titles", "footer", "comments", "thousands")
+_HEAD = ("data", "rows", "target", "target_missing", "classes", "unit", "missing")
 _OLD = {"numeric": "number"}
 _PRIVATE = "private"
 _ALWAYS = {"number": ("low", "high"), "date": ("low", "high"), "category": ("levels",), "ignored": ("why",)}
 _PLAIN = re.compile(r"[A-Za-z_][\w-]*")
+_NAME = Or("null", Cell("the name of a column"))
 
 
 @dataclass(frozen=True)
@@ -55,14 +47,14 @@ class Schema:
 
     columns: Mapping[str, Column]
     source: str
-    target: str | None = None
-    classes: list[str] | None = None
-    unit: str | None = None
-    missing: list[str] = field(default_factory=list)  # words in all columns, beside the built-in ones
+    target: str | None = option(None, _NAME)
+    classes: list[str] | None = option(None, Or("null", Listed(Cell("a label; or private, to be bought"), 2)))
+    unit: str | None = option(None, _NAME)
+    missing: Sequence[str] = option((), Listed(Cell(empty=True), 0))  # in all columns, beside the built-in
     form: Mapping[str, Any] = field(default_factory=dict)
-    data: str | None = None  # path of the private file, from that of the schema
-    rows: str = "private"  # or "public": whose records decided
-    target_missing: str | None = None  # "dropped": records without a label are left out
+    data: str | None = option(None, Or("null", Cell("the private file's path, from that of the schema")))
+    rows: str = option("private", OneOf(("private", "public")))  # whose records decided
+    target_missing: str | None = option(None, Or("null", OneOf(("dropped",))))  # left out without a label
     classes_bought: bool = False  # `classes: private`: they are paid for by the run
 
     def of_kind(self, *kinds: str) -> list[str]:
@@ -84,8 +76,8 @@ class Schema:
 
     def plain(self) -> dict[str, Any]:
         """Content of its YAML file."""
-        head = {key: getattr(self, key) for key in _KEYS if key not in ("version", "format", "columns")}
-        head = {"version": 2, **head, "format": dict(self.form)}
+        head: dict[str, Any] = {"version": 2, **{key: getattr(self, key) for key in _HEAD}}
+        head |= {"missing": [*self.missing], "format": dict(self.form)}
         head |= {"classes": _PRIVATE} if self.classes_bought else {}
         kept = {key: value for key, value in head.items() if value or key in ("target", "classes")}
         return kept | {"columns": {name: entry_of(column) for name, column in self.columns.items()}}
@@ -107,21 +99,15 @@ class Schema:
 
     def _refuse(self, table: RecordTable, readings: Mapping[str, Reading], new: bool) -> None:
         """Refuse cells that are no numbers, all at once; they are missing where that is declared."""
-        odd = [
-            (int(row), name)
-            for name, reading in readings.items()
-            if reading.odd is not None and self.columns[name].missing is not True and reading.odd.any()
-            for row in reading.odd.nonzero()[0]
-        ]
-        odd += [
-            (int(row), name)
-            for name, reading in readings.items()
-            if self.columns[name].missing is False
-            for row in (reading.values != reading.values).nonzero()[0]
-        ]
+        odd: list[tuple[int, str]] = []
+        for name, reading in readings.items():
+            declared = self.columns[name].missing
+            if reading.odd is not None and declared is not True:
+                wrong = np.isnan(reading.values) if declared is False else reading.odd
+                odd += [(int(row), name) for row in np.flatnonzero(wrong)]
         if not odd:
             return
-        odd = sorted(set(odd))
+        odd.sort()
         row, name = odd[0]
         column, cell = self.columns[name], table.cell(name, row)
         others = [f"{table.word} {table.frame.index[r]} {n!r}: {table.cell(n, r)!r}" for r, n in odd[1:20]]
@@ -220,35 +206,19 @@ def read_schema(path: str | Path) -> Schema:
 
 def schema_of(content: Mapping[str, Any], source: str) -> Schema:
     """Schema of the content of its file, whose scalars may be texts."""
-    known("", content, _KEYS)
+    known("", content, ("version", *_HEAD, "format", "columns"))
     columns = {str(name): _read_column(str(name), keys) for name, keys in content["columns"].items()}
-    if (
-        take("version", str(content.get("version", 1)), OneOf(("1", "2"))) == "1"
-    ):  # a missing number was refused
+    version = take("version", str(content.get("version", 1)), OneOf(("1", "2")))
+    if version == "1":  # a missing number was refused
         columns = {n: replace(c, missing=bool(c.missing)) if c.is_number else c for n, c in columns.items()}
     form = content.get("format") or {}
-    known("format", form, (*FORM, "titles", "footer", "comments", "thousands"))
+    known("format", form, _FORM)
     if "header" in form:
         form = {**form, "header": {"true": True, "false": False}.get(form["header"], form["header"])}
-
-    def text(key: str) -> str | None:
-        return None if content.get(key) is None else str(content[key])
-
     bought = content.get("classes") == _PRIVATE
-    classes = None if bought else content.get("classes")
-    return Schema(
-        columns,
-        source,
-        text("target"),
-        take("classes", classes, Or("null", Listed(Cell("a label; or private, to be bought"), 2))),
-        text("unit"),
-        take("missing", content.get("missing") or [], Listed(Cell(empty=True), 0)),
-        form,
-        text("data"),
-        take("rows", content.get("rows", "private"), OneOf(("private", "public"))),
-        take("target_missing", content.get("target_missing"), Or("null", OneOf(("dropped",)))),
-        bought,
-    )
+    head = {key: value for key, value in content.items() if value is not None}
+    values = read_values(Schema, head | {"classes": None} if bought else head, "")
+    return Schema(columns, source, form=form, classes_bought=bought, **values)
 
 
 def as_yaml(schema: Schema, asked: Mapping[str, str] | None = None) -> str:

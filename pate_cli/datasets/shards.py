@@ -16,9 +16,9 @@ import numpy as np
 
 from pate_cli.checks import Or, Whole, listed, option
 from pate_cli.datasets import kind_of
+from pate_cli.datasets import parquet as parquet_files
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.libsvm import load_file, raw_file, with_columns, zero_based, zeros
-from pate_cli.datasets.parquet import read_parquet
 from pate_cli.datasets.reading import RecordTable, joint_digest
 from pate_cli.datasets.three_files import Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError, InputError
@@ -153,7 +153,7 @@ def _parquet(paths: list[Path], target: str | None) -> Opened:
     """Read all files once; columns are those of the first."""
     if target is None:
         raise ConfigError("dataset.target", None, "the name of the column that holds the class")
-    first = read_parquet(paths[0], {target})
+    first = parquet_files.read(paths[0], {target})
     unused = [name for name in first.columns if name != target and first.has_row_names(name)]
     columns = [name for name in first.columns if name not in (target, *unused)]
     if target not in first.columns or not columns:
@@ -165,7 +165,7 @@ def _parquet(paths: list[Path], target: str | None) -> Opened:
 
 
 def _read_parquet(path: Path, *, columns: list[str], target: str) -> LoadedFile:
-    return _numbers(read_parquet(path, {target}), columns, target)
+    return _numbers(parquet_files.read(path, {target}), columns, target)
 
 
 def _numbers(table: RecordTable, columns: list[str], target: str) -> LoadedFile:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pate_cli.checks import Listed, Or, option
 from pate_cli.datasets.asking import Ask
 from pate_cli.datasets.column import Column, Reading, distinct_texts
 from pate_cli.datasets.column_names import looks_like_unit, names_persons
@@ -18,46 +17,18 @@ from pate_cli.datasets.labels import Labels, identity, number_in, spellings
 from pate_cli.datasets.names import alike
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Schema, read_schema, typed
-from pate_cli.datasets.three_files import PATH, Cell, FileOptions, LoadedFile, dataset_of
+from pate_cli.datasets.three_files import AUTO, LoadedFile, TableOptions, dataset_of
 from pate_cli.datasets.undeclared import undeclared
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.types import Dataset, IntArray
 
-__all__ = ["Reader", "TableOptions", "declared_by", "make_dataset"]
+__all__ = ["make_dataset"]
 
-Reader = Callable[[Path, Collection[str]], RecordTable]
-"""``read(path, text)``: see `written.read_csv`."""
-
-_AUTO = "auto"
-_COLUMNS = Or("null", Listed(Cell("the name of a column")))
+Reader = Callable[[Path, Collection[str], Mapping[str, Any]], RecordTable]
+"""``read(path, text, form)``: see `csv_files.read_csv`."""
 
 
-@dataclass(frozen=True)
-class TableOptions(FileOptions):
-    """Options of a table.
-
-    All records of a person, named by the column `unit`, are protected together; None for each record by
-    itself. `auto` is that of the schema; else None, but refused where a column looks like one of persons.
-    """
-
-    target: str | None = option(None, Or("null", Cell("the name of the column that holds the class")))
-    unit: str | None = option(_AUTO, Or("null", Cell("auto, or the name of a column")))
-    schema: str | None = option(None, PATH)
-    columns: list[str] | None = option(None, _COLUMNS)
-    drop: list[str] | None = option(None, _COLUMNS)
-    numeric: list[str] | None = option(None, _COLUMNS)
-    categories: list[str] | None = option(None, _COLUMNS)
-    missing: list[str] | None = option(None, Or("null", Listed(Cell(empty=True))))
-
-
-def declared_by(options: TableOptions) -> Schema | None:
-    """The schema that the options name."""
-    return None if options.schema is None else read_schema(options.schema)
-
-
-def make_dataset(
-    name: str, options: TableOptions, read: Reader, what: str, declared: Schema | None = None
-) -> Dataset:
+def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) -> Dataset:
     """Read the files that the options name, and bring them under one schema.
 
     The schema is the one `declared` (`dataset.schema`); else the public file decides it, or the one file, of
@@ -70,9 +41,14 @@ def make_dataset(
     if options.generated and options.schema is None:  # before the private file is read
         accepted = f"a file that declares the columns, with dataset.public={options.public}"
         raise ConfigError("dataset.schema", None, accepted)
-    declared = declared or declared_by(options)
+    declared = None if options.schema is None else read_schema(options.schema)
     if declared is not None and declared.data and not (options.path or options.private):
         options = replace(options, path=str(Path(str(options.schema)).expanduser().parent / declared.data))
+    form = {} if declared is None else declared.form
+
+    def read(path: Path, text: Collection[str]) -> RecordTable:
+        return reader(path, text, form)
+
     where, public_path, test_path = options.paths(what)
     target = options.target or (declared and declared.target)
     if not target:
@@ -80,8 +56,8 @@ def make_dataset(
     words = [word.strip() for word in options.missing or []]
     # as it is written, whatever the other cells are: where all of them look like numbers, 01 would be 1
     text = {target, *(options.categories or []), *(declared.texts if declared else ())}
-    unit = declared.unit if declared and options.unit == _AUTO and declared.unit else options.unit
-    if unit not in (None, _AUTO):
+    unit = declared.unit if declared and options.unit == AUTO and declared.unit else options.unit
+    if unit not in (None, AUTO):
         text.add(str(unit))
     public = None if public_path is None else read(public_path, text)
     private = read(where, text)
@@ -106,30 +82,24 @@ def make_dataset(
     units = None if unit is None else _units(private, unit, words, one=declared is not None)
     readings: dict[str, dict[str, Reading]] = {}
 
-    def file(table: RecordTable, labels: Any) -> LoadedFile:
-        X, readings[str(table.path)] = schema.read(table)
-        return LoadedFile(table.path, X, labels, table.checksum, table.place, target)
-
     classes = options.classes or schema.classes
     entry = None if declared is None else declared.columns.get(target)
     buys_classes = not classes and (schema.classes_bought or (entry is not None and entry.bought))
     # a schema has decided that texts which read alike are one; without one they are refused
-    read_labels = partial(
-        _labels, target=target, words=schema.missing, levels=classes, one=declared is not None
-    )
-    if buys_classes:
-        read_labels = partial(_any_labels, target=target, words=schema.missing)
-    private_y = read_labels(private)
-    public_y = None if public is None or target not in public.columns else read_labels(public, missing=True)
-    if public_y is not None and (public_y.codes < 0).any():
-        public_y = None
-    test_y = None if test is None else read_labels(test)
+    labels_of = partial(_labels, target=target, words=schema.missing, levels=classes)
+    labels_of = partial(labels_of, one=declared is not None, bought=buys_classes)
+
+    def file(table: RecordTable) -> LoadedFile:
+        labels = labels_of(table, missing=table is public) if target in table.columns else None
+        X, readings[str(table.path)] = schema.read(table)
+        return LoadedFile(table.path, X, labels, table.checksum, table.place, target)
+
     dataset = dataset_of(
         name,
         classes,
-        file(private, private_y),
-        None if public is None else file(public, public_y),
-        None if test is None else file(test, test_y),
+        file(private),
+        public_file := None if public is None else file(public),
+        None if test is None else file(test),
         encoder=TableEncoder(replace(schema, target=target)),
         units=units,
         unit=unit,
@@ -158,7 +128,7 @@ def make_dataset(
             remarks.append(f"{public.path.name}: not used, as the private file does not have them: {shown}")
         if dataset.public is not None and dataset.public.y is not None:
             remarks.append(f"{public.path.name}: its labels ({target}) are for measuring alone")
-        elif public_y is not None:
+        elif public_file is not None and public_file.labels is not None:
             placeholder = f"one label ({target}) on all records, taken for a placeholder"
             remarks.append(f"{public.path.name}: {placeholder}")
         remarks += _remarks_on(public, schema, readings[str(public.path)])
@@ -287,7 +257,7 @@ def _identities(table: RecordTable, unit: str) -> set[Any]:
 def _unit(chosen: str | None, table: RecordTable, target: str, asked: Sequence[Ask]) -> str | None:
     """Column of persons; refuses to guess where one looks like it and nothing was chosen."""
     others = [column for column in table.columns if column != target]
-    if chosen == _AUTO:
+    if chosen == AUTO:
         repeats = {ask.column for ask in asked if ask.key == "persons"}
         for column in others:
             n, distinct = len(table.frame), int(table.frame[column].nunique())
@@ -295,7 +265,7 @@ def _unit(chosen: str | None, table: RecordTable, target: str, asked: Sequence[A
             if 2 < distinct < n and (named or (looks_like_unit(column) and distinct > n // 10)):
                 accepted = f"{column}, to protect all records of one together ({n:,} records name"
                 accepted += f" {distinct:,}), or null, to protect each record by itself"
-                raise ConfigError("dataset.unit", _AUTO, accepted)
+                raise ConfigError("dataset.unit", AUTO, accepted)
         return None
     if chosen is not None and chosen not in others:
         raise ConfigError("dataset.unit", chosen, f"a column of {table.path}: {', '.join(others)}")
@@ -318,23 +288,28 @@ def _labels(
     levels: Sequence[str] | None,
     *,
     one: bool,
-    missing: bool = False,
-) -> Labels:
-    """Labels of a file; those that read alike, or differ in capitals alone, are `one` of the levels."""
-    labels = table.labels(target, words, "dataset.target", missing=missing, one=one)
+    missing: bool,
+    bought: bool,
+) -> Labels | None:
+    """Labels of a file; those that read alike, or differ in capitals alone, are `one` of the levels.
+
+    None of a file of which some may be `missing`, and are. Where classes are `bought`, no label is refused,
+    and a missing one is empty.
+    """
+    labels = table.labels(
+        target, words, "dataset.target", missing=missing or bought, one=one, distinct=not bought
+    )
+    absent = labels.codes < 0
+    if bought:
+        names = [*labels.names, *[""] * bool(absent.any())]
+        return Labels(names, np.where(absent, len(labels.names), labels.codes))
+    if absent.any():
+        return None
     if not one:
         return labels
-    counts = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.names)).tolist()
+    counts = np.bincount(labels.codes, minlength=len(labels.names)).tolist()
     best = spellings(dict(zip(labels.names, counts, strict=True)))
     best |= {level.casefold(): level for level in levels or ()}
-    names = list(dict.fromkeys(best[name.casefold()] for name in labels.names))
-    at = np.array([names.index(best[name.casefold()]) for name in labels.names] + [-1], dtype=np.int64)
-    return Labels(names, at[labels.codes])
-
-
-def _any_labels(table: RecordTable, target: str, words: Collection[str], *, missing: bool = False) -> Labels:
-    """Labels where the classes are bought: none is refused, and a missing one is empty."""
-    labels = table.labels(target, words, "dataset.target", missing=True, one=True, distinct=False)
-    absent = labels.codes < 0
-    names = [*labels.names, *[""] * bool(absent.any())]
-    return Labels(names, np.where(absent, len(labels.names), labels.codes))
+    found = [best[name.casefold()] for name in labels.names]
+    names = list(dict.fromkeys(found))
+    return Labels(names, np.array([names.index(name) for name in found])[labels.codes])

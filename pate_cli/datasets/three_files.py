@@ -12,13 +12,15 @@ from pate_cli.datasets.labels import Labels, classes_of, identity, most_classes
 from pate_cli.errors import ConfigError
 from pate_cli.types import Dataset, Part
 
-__all__ = ["GENERATED", "PATH", "Cell", "FileOptions", "LoadedFile", "dataset_of"]
+__all__ = ["AUTO", "GENERATED", "Cell", "FileOptions", "LoadedFile", "TableOptions", "dataset_of"]
 
-PATH = Or("null", Text("""a path; in quotes where it looks like something else: 'dataset.path="2024"'"""))
+_PATH = Or("null", Text("""a path; in quotes where it looks like something else: 'dataset.path="2024"'"""))
 
 
 GENERATED = ("ranges", "marginals")
 """What `dataset.public` may be in place of a file; see `generated.Generated`."""
+
+AUTO = "auto"
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,10 @@ class FileOptions:
     private one.
     """
 
-    path: str | None = option(None, PATH)
-    private: str | None = option(None, PATH)  # another name for it
-    public: str | None = option(None, PATH)
-    test: str | None = option(None, PATH)
+    path: str | None = option(None, _PATH)
+    private: str | None = option(None, _PATH)  # another name for it
+    public: str | None = option(None, _PATH)
+    test: str | None = option(None, _PATH)
     classes: list[str] | None = option(None, Or("null", Listed(Cell("a label"), 2)))
 
     @property
@@ -74,6 +76,27 @@ class FileOptions:
         files = (None if self.generated else self.public, self.test)
         public, test = (Path(path).expanduser() if path else None for path in files)
         return Path(private).expanduser(), public, test
+
+
+_COLUMNS = Or("null", Listed(Cell("the name of a column")))
+
+
+@dataclass(frozen=True)
+class TableOptions(FileOptions):
+    """Options of a table.
+
+    All records of a person, named by the column `unit`, are protected together; None for each record by
+    itself. `auto` is that of the schema; else None, but refused where a column looks like one of persons.
+    """
+
+    target: str | None = option(None, Or("null", Cell("the name of the column that holds the class")))
+    unit: str | None = option(AUTO, Or("null", Cell("auto, or the name of a column")))
+    schema: str | None = option(None, _PATH)
+    columns: list[str] | None = option(None, _COLUMNS)
+    drop: list[str] | None = option(None, _COLUMNS)
+    numeric: list[str] | None = option(None, _COLUMNS)
+    categories: list[str] | None = option(None, _COLUMNS)
+    missing: list[str] | None = option(None, Or("null", Listed(Cell(empty=True))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pate_cli.datasets.asking import Ask
 from pate_cli.datasets.describing import describe
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Schema, typed
+from pate_cli.datasets.three_files import AUTO, TableOptions
 from pate_cli.errors import DataError
 
-if TYPE_CHECKING:
-    from pate_cli.datasets.table_dataset import TableOptions
-
 __all__ = ["undeclared"]
-
-_AUTO = "auto"
 
 
 def undeclared(
@@ -45,7 +41,7 @@ def undeclared(
         edits |= {name: {"kind": "ignored"} for name in left_out}
     if public is not None:  # what the private file does not have is not used
         edits |= {name: {"kind": "ignored"} for name in {*public.columns} - {*private.columns, target}}
-    named = None if unit == _AUTO else unit
+    named = None if unit == AUTO else unit
     source = "of each split's public share" if public is None else f"inferred from {public.path.name}"
     found = describe(
         table,

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from pate_cli.datasets import load, split
-from pate_cli.datasets.written import CsvFormat, read_csv
+from pate_cli.datasets.csv_files import CsvFormat, read_csv
 from pate_cli.errors import ConfigError, DataError
 
 GOOD = (

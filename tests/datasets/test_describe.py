@@ -13,9 +13,9 @@ import pytest
 
 from pate_cli.cli import main
 from pate_cli.datasets import load
+from pate_cli.datasets.csv_files import CsvFormat, read_csv
 from pate_cli.datasets.describing import describe, read_edits
 from pate_cli.datasets.schema import as_yaml, read_schema
-from pate_cli.datasets.written import CsvFormat, read_csv
 from pate_cli.errors import DataError, InputError
 
 N = 160

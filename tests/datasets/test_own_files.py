@@ -658,14 +658,14 @@ def test_texts_of_a_parquet_file_are_its_cells_whatever_counts_them(tmp_path):
     """Each group of rows has a list of texts of its own; a list may be counted in unsigned bytes."""
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
-    from pate_cli.datasets.parquet import read_parquet
+    from pate_cli.datasets.parquet import read
 
     cells = {"plain": [*"xyxzx", None, *"zzyw"], "listed": [None, *(str(i % 3 + 197) for i in range(9))]}
     at = pa.array([None if cell is None else int(cell) for cell in cells["listed"]], pa.uint8())
     listed = pa.DictionaryArray.from_arrays(at, [str(i) for i in range(200)])
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table([pa.array(cells["plain"]), listed], names=list(cells)), path, row_group_size=3)
-    frame = read_parquet(path).frame
+    frame = read(path).frame
     for name, expected in cells.items():
         wanted = ["" if cell is None else cell for cell in expected]
         assert frame[name].tolist() == wanted
