@@ -149,7 +149,7 @@ def _outcome(verdicts: Mapping[str, Verdict]) -> str:
 
 
 def _compared(verdicts: dict[str, Verdict]) -> list[tuple[Head, Callable[[MeasuredRow], str]]]:
-    """Columns of ours beside the paper's, in its order; a terminal has room for no more than these six."""
+    """Columns of ours beside the paper's, in its order; and details, which a narrow terminal leaves out."""
 
     def printed(name: str, form: str = ".4f", ci: str = "") -> Callable[[MeasuredRow], str]:
         return lambda row: number(row[f"printed_{name}"], form, row[f"printed_{ci}"])
