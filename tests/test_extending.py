@@ -234,6 +234,19 @@ def test_what_is_not_found_says_how_ones_own_is_typed(typed, told, tmp_path, pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.csv"]
 
 
+@pytest.mark.parametrize("key", ["mechanism.name={}", "dataset.name={}", "features.name={}.x"])
+def test_a_module_that_fails_is_named_with_its_line_and_a_folder_is_none(key, tmp_path, pate):
+    (tmp_path / "zero_there.py").write_text("1 / 0\n")
+    (tmp_path / "folder_there").mkdir()
+    code, _, err = pate("plan", key.format("zero_there"), path=tmp_path)
+    assert (code, err.count("\n")) == (2, 1)
+    where = tmp_path / "zero_there.py"
+    assert f"importing it failed (ZeroDivisionError: division by zero; {where}, line 1)" in err
+    code, _, err = pate("plan", key.format("folder_there"), path=tmp_path)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "your own: PYTHONPATH=. pate " in err
+
+
 def test_what_is_told_works_as_typed(tmp_path):
     """An own mechanism and data set in the current directory, by the line that the refusal prints."""
     for room, name in (("mechanism", "exponential"), ("dataset", "moons")):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli.commands.named_results import collect, find_release
 from pate_cli.errors import DataError, InputError, one_line
+from pate_cli.plugins import why_not_imported
 from pate_cli.terminal import check_file, err, write_output
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ def _view(text: str) -> Callable[[pd.DataFrame], Any]:
             view = points[text].load()
         elif module:
             view = getattr(import_module(module), of)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"--view {text}: {one_line(str(error))}") from error
+    except Exception as error:  # importing runs any code
+        raise InputError(f"--view {text}: {why_not_imported(error)}") from error
     if not callable(view):
         accepted = (
             f"an import path, as mine.views.recall, or an entry point of {_VIEWS}, of which there are: "

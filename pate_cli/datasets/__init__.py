@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import importlib.util
 import os
 from dataclasses import replace
 from functools import cache
@@ -21,6 +20,7 @@ from pate_cli.datasets.labels import MANY
 from pate_cli.datasets.names import alike
 from pate_cli.datasets.splitting import SplitSizes, cached_split, sizes, sizes_of, split
 from pate_cli.errors import ConfigError, typed_own
+from pate_cli.plugins import find_module
 
 if TYPE_CHECKING:
     from pate_cli.types import Dataset
@@ -83,9 +83,7 @@ def find(name: str) -> Any:
     """Find the module of a dataset: one of this room, of an installed package, or an import path."""
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{_MODULES[name]}")
-    for point in importlib.metadata.entry_points(group=GROUP, name=name):
-        return point.load()
-    module = _imported(name)
+    module = find_module("dataset.name", name, GROUP)
     if module is None:
         raise ConfigError("dataset.name", name, names(), typed_own("dataset", name))
     if not (hasattr(module, "Options") and hasattr(module, "load")):
@@ -102,20 +100,9 @@ def kind_of(path: Path) -> str:
     ending = (Path(path.stem) if path.suffix.lower() in PACKED else path).suffix.lower()
     if ending and ending not in _ENDINGS:
         for point in importlib.metadata.entry_points(group=GROUP):
-            if ending in getattr(point.load(), "ENDINGS", ()):
+            if ending in getattr(find_module("dataset.name", point.name, GROUP), "ENDINGS", ()):
                 return point.name
     return _ENDINGS.get(ending, "libsvm")
-
-
-def _imported(name: str) -> Any:
-    """Module of an import path, as package.module; None if there is none."""
-    parts = name.split(".")
-    try:
-        if not all(part.isidentifier() for part in parts) or not importlib.util.find_spec(name):
-            return None
-    except ImportError:  # of a package above it
-        return None
-    return importlib.import_module(name)
 
 
 def load(name: str, **options: Any) -> Dataset:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pate_cli.errors import ConfigError
+from pate_cli.plugins import why_not_imported
 from pate_cli.types import FloatArray
 
 __all__ = ["NAMES", "FeatureMap", "check", "fit"]
@@ -58,7 +59,9 @@ def _imported(path: str) -> Any:
     accepted = f"auto, {', '.join(NAMES)}, or the import path of a class with of(public, rng, directions)"
     try:
         map_class = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # importing runs any code
+        missing = isinstance(error, ModuleNotFoundError | AttributeError | ValueError)
+        accepted += "" if missing else f"; importing it failed ({why_not_imported(error)})"
         own = "PYTHONPATH=. pate ... finds modules of this directory"
         raise ConfigError("features.name", path, accepted, own) from error
     if not callable(getattr(map_class, "of", None)):

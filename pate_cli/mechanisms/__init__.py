@@ -14,6 +14,7 @@ from pate_cli.checks import read_options
 from pate_cli.errors import ConfigError, typed_own
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
 from pate_cli.mechanisms.options import MechanismOptions
+from pate_cli.plugins import find_module
 from pate_cli.types import Setting
 
 __all__ = ["GROUP", "Mechanism", "MechanismOptions", "SampledAttack", "VoteMechanism"]
@@ -36,25 +37,15 @@ def find(name: str) -> Any:
             module = importlib.import_module(f"{room}.{name}")
             if hasattr(module, "Options"):
                 return module
-    points = importlib.metadata.entry_points(group=GROUP, name=name)
-    module = next((point.load() for point in points), None) or _imported(name)
+    module = find_module("mechanism.name", name, GROUP)
     if module is None:
         raise ConfigError("mechanism.name", name, names(), typed_own("mechanism", name))
     options = getattr(module, "Options", object)
-    if not issubclass(options, MechanismOptions) or not hasattr(module, "calibrate"):
+    ours = isinstance(options, type) and issubclass(options, MechanismOptions)
+    if not ours or not hasattr(module, "calibrate"):
         accepted = "a module with Options, of MechanismOptions, and calibrate (docs/extending.md)"
         raise ConfigError("mechanism.name", name, accepted)
     return module
-
-
-def _imported(name: str) -> Any:
-    """Module of an import path; None if there is none."""
-    try:
-        if not all(part.isidentifier() for part in name.split(".")) or not importlib.util.find_spec(name):
-            return None
-    except ImportError:  # of a package above it
-        return None
-    return importlib.import_module(name)
 
 
 def names() -> list[str]:
