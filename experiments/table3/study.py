@@ -72,7 +72,7 @@ def table(records: list[dict[str, Any]]) -> Table:
     absent = [record["dataset"] for record in records if record["verdict"] == "missing"]
     note = f"Every size of {n} of {len(records)} datasets is the printed one."
     note += f" Not on this machine: {', '.join(absent)}." * bool(absent)
-    return Table(columns, cells, records, note, block="dataset")
+    return Table(columns, cells, records, note)
 
 
 def count(name: str) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from pate_cli.commands.printing import print_json
 from pate_cli.results.marks import plain
 from pate_cli.results.next_steps import wrapped
 from pate_cli.results.page import PAGE, Report, write
-from pate_cli.results.tables import printable
+from pate_cli.results.tables import Table, printable
 from pate_cli.terminal import err, out
 
 __all__ = ["publish", "say", "show_next", "show_report"]
@@ -32,7 +33,7 @@ def show_report(report: Report, options: argparse.Namespace, command: str, place
     if report.lines:
         _show_lines(report.lines)
     else:
-        report.table.show(quiet=True)
+        _unmarked(report.table).show(quiet=True)
     if options.quiet:
         return
     page = [f"Figure and reasons: {place}"] if place else []
@@ -43,6 +44,12 @@ def show_report(report: Report, options: argparse.Namespace, command: str, place
         say(plain(text))
     if report.next_step is not None:
         show_next(*report.next_step)
+
+
+def _unmarked(table: Table) -> Table:
+    """A table as a terminal shows it, without marks."""
+    columns = [replace(column, header=plain(column.header)) for column in table.columns]
+    return replace(table, columns=columns, cells=[[plain(cell) for cell in row] for row in table.cells])
 
 
 def show_next(title: str, commands: Sequence[Sequence[str]]) -> None:

@@ -15,7 +15,7 @@ from pate_cli.results.means import MeasuredRow
 from pate_cli.results.page import Section
 from pate_cli.results.settings import BASELINES, LIMIT, MAJORITY, NAMES
 from pate_cli.results.svg import Level, Line, colours, frame, lines
-from pate_cli.results.tables import ABSENT, Head, Table, number
+from pate_cli.results.tables import ABSENT, Head, Table, number, span
 
 __all__ = ["details", "eps_figure", "shared_settings", "splits_of"]
 
@@ -85,11 +85,10 @@ def _caption(found: Advice, drawn: Sequence[Line], levels: Sequence[Level], with
 
 def splits_of(found: Advice) -> str:
     """How often it was measured, as "10 splits"."""
-    counts = sorted({row.n for row in found.board.every if row.n}) or [0]
-    text = " to ".join(f"{n}" for n in dict.fromkeys((counts[0], counts[-1])))
+    counts = [row.n for row in found.board.every if row.n] or [0]
     seeds = {str(row["seed"]) for row in found.board.rows if ", " in str(row["seed"] or "")}
     of = f", of {len(next(iter(seeds)).split(', '))} seeds" if len(seeds) == 1 else ""
-    return f"{text} split{'s' * (counts[-1] != 1)}{of}"
+    return f"{span(counts, 'd')} split{'s' * (max(counts) != 1)}{of}"
 
 
 def details(found: Advice, command: Sequence[str]) -> list[Section]:

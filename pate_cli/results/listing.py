@@ -14,14 +14,13 @@ from pate_cli.errors import DataError, one_line
 from pate_cli.results.record import RECORD_NAME, RunRecord, find_files, read_record
 from pate_cli.results.repeats import REPEATS, read_repeats, started
 from pate_cli.results.settings import dataset_name
-from pate_cli.results.tables import ABSENT, Head, Table, number
+from pate_cli.results.tables import Head, Table, span
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KINDS", "ResultEntry", "entries", "find", "listing"]
+__all__ = ["ResultEntry", "entries", "find", "listing"]
 
-KINDS = ("run", "release", "sweep", "frontier", "recipe")
 _HASH = re.compile(r"-([0-9a-f]{12})(?:-again)*$")
 _WORST = ("error", "killed", "interrupted", "running", "unfinished", "ok", "infeasible")
 _FEW = 2  # names that are listed; more are counted
@@ -32,7 +31,7 @@ class ResultEntry:
     """One result: a run, or all that one command has measured."""
 
     directory: Path
-    kind: str
+    kind: str  # run, release, sweep, frontier or recipe
     started: datetime  # of a comparison of methods: when its file was written last
     status: str
     datasets: Sequence[str]
@@ -85,9 +84,9 @@ def listing(found: Sequence[ResultEntry]) -> Table:
     cells = [
         [
             *(f"{entry.started.astimezone():%Y-%m-%d %H:%M}", entry.kind, entry.what),
-            *(_span(entry.eps, "g"), entry.status),
+            *(span(entry.eps, "g"), entry.status),
             str(entry.done) if entry.asked is None else f"{entry.done}/{entry.asked}",
-            *(_span(entry.accuracies, ".4f"), entry.id),
+            *(span(entry.accuracies, ".4f"), entry.id),
         ]
         for entry in found
     ]
@@ -131,10 +130,8 @@ def _run(path: Path) -> ResultEntry:
     record = read_record(path)
     release = bool(record.config.get("release"))
     asked = record.config.get("repeats")
-    done, means = (
-        record.accuracy.n if record.accuracy else 0,
-        [record.accuracy.mean] if record.accuracy else [],
-    )
+    measured = record.accuracy
+    done, means = (measured.n, [measured.mean]) if measured else (0, list[float]())
     if not done and path.with_name(REPEATS).is_file():  # it goes on, or was killed
         found = read_repeats(path)["accuracy"].dropna()
         done, means = len(found), [float(found.mean())] if len(found) else []
@@ -211,8 +208,3 @@ def _distinct(lists: Iterable[Sequence[Any]]) -> list[Any]:
 
 def _few(names: Sequence[str], many: str = "methods") -> str:
     return ", ".join(names) if len(names) <= _FEW else f"{len(names)} {many}"
-
-
-def _span(values: Sequence[float], form: str) -> str:
-    ends = dict.fromkeys(number(pick(values), form) for pick in (min, max) if values)
-    return " to ".join(ends) or ABSENT

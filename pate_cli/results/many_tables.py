@@ -10,7 +10,7 @@ from pate_cli.results import sentences
 from pate_cli.results.answers import Advice
 from pate_cli.results.boards import Board
 from pate_cli.results.interval import T_NOTE, Interval
-from pate_cli.results.marks import listed, name, plain
+from pate_cli.results.marks import listed, name
 from pate_cli.results.means import flat
 from pate_cli.results.page import Fact, Page, Report, Section
 from pate_cli.results.ranking import Standing, fewest_tables, friedman, standings
@@ -77,7 +77,7 @@ def tables_report(
     left_out = [f"{len(absent)} data sets are not here: the page says why."] if absent else []
     return page, Report(
         answer=headline,
-        table=Table(table.columns, [[plain(cell) for cell in row] for row in table.cells]),
+        table=table,
         notes=[sentences.INSIDE, *left_out],
         explain=tests,
         files=files,

@@ -1,4 +1,4 @@
-"""Rows of a table of repeats: means of their measures, paired differences, pivots."""
+"""Rows of a table of repeats: means of their measures, paired differences."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from pate_cli.results.interval import Interval
-from pate_cli.results.tables import ABSENT, Head
+from pate_cli.results.tables import ABSENT
 
-__all__ = ["MeasuredRow", "by_settings", "flat", "other_splits", "paired_difference", "pivoted", "pool_seeds"]
+__all__ = ["MeasuredRow", "by_settings", "flat", "other_splits", "paired_difference", "pool_seeds"]
 __all__ += ["pooled", "rows_of", "sort_keys"]
 
 _SHORT = {"answered": "n_answered", "asked": "n_asked"}
@@ -157,14 +157,6 @@ def flat(found: Mapping[str, Interval | None]) -> dict[str, float | None]:
     for name, one in found.items():
         columns |= {name: one.mean if one else None, f"{name}_ci95": one.half_width if one else None}
     return columns
-
-
-def pivoted(
-    keys: Sequence[Head], heads: Sequence[str], cells: Mapping[tuple[str, ...], Mapping[str, str]]
-) -> tuple[list[Head], list[list[str]]]:
-    """Columns and cells of a table with a row for each key, and a column for each of `heads`."""
-    lines = [[*key, *(row.get(head, ABSENT) for head in heads)] for key, row in cells.items()]
-    return [*keys, *map(Head, heads)], lines
 
 
 def sort_keys(texts: Iterable[str]) -> list[tuple[int, float, str]]:

@@ -6,15 +6,15 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
 from pate_cli.errors import InputError
 from pate_cli.results.interval import EPS_NOTE, EPS_USED, T_NOTE, Interval
-from pate_cli.results.means import MeasuredRow, pivoted, pooled, rows_of, sort_keys
+from pate_cli.results.means import MeasuredRow, pooled, rows_of, sort_keys
 from pate_cli.results.settings import SYNONYMS, differing
-from pate_cli.results.tables import ABSENT, Head, Table, number
+from pate_cli.results.tables import ABSENT, Head, Table, number, span
 
 __all__ = ["METRICS", "overview"]
 
@@ -46,6 +46,7 @@ _ACCURACY = "accuracy ± ci95"
 _LABELS, _USED, _EXACT = "labels given/asked", "eps used", "exact votes"
 _MEASURES = ("teachers", _LABELS, "eps", _USED, _ACCURACY)
 _MEANS = ("n_answered", "n_asked", "eps_ex_post")
+_Line: TypeAlias = tuple[MeasuredRow, dict[str, str]]  # a row, and its settings as text
 
 
 def overview(
@@ -59,20 +60,18 @@ def overview(
     # a row with failed repeats has the status of a run's record
     rows = [replace(row, status="error") if row.status == "failed" else row for row in rows_of(repeats)]
     rows.sort(key=_order)
-    make = _plain if not by and pivot is None else _averages
-    table = make(rows, [_texts(row) for row in rows], by, pivot, metrics=metrics)
+    lines = [(row, _texts(row)) for row in rows]
+    averaged = by or pivot is not None
+    table = _averages(lines, by, pivot) if averaged else _plain(lines, metrics=metrics)
     table.remarks.extend(_remarks(rows, repeats.attrs.get("left_out", 0)))
     return table
 
 
-def _plain(rows: Sequence[MeasuredRow], texts: Sequence[dict[str, str]], *_: Any, metrics: bool) -> Table:
+def _plain(lines: Sequence[_Line], *, metrics: bool) -> Table:
     """A line a row."""
-    extras = _telling([text for row, text in zip(rows, texts, strict=True) if row.n])
-    lines = [text | _cells(row) for row, text in zip(rows, texts, strict=True) if row.n]
-    order = [sort_keys([text.get(key, "") for key in extras]) for text in texts]
-    ranked = sorted(range(len(rows)), key=lambda index: (_order(rows[index]), order[index]))
-    lines = [texts[index] | _cells(rows[index]) for index in ranked if rows[index].n]
-    shown = [row for row in rows if row.n]
+    extras = _telling([texts for row, texts in lines if row.n])
+    lines = sorted(lines, key=lambda line: (_order(line[0]), sort_keys(line[1].get(k, "") for k in extras)))
+    shown = [row for row, _ in lines if row.n]
     shares = [share for row in shown if (share := row.mean("majority_class")) is not None]
     figures = _figures(shown)
     if not metrics:
@@ -82,36 +81,32 @@ def _plain(rows: Sequence[MeasuredRow], texts: Sequence[dict[str, str]], *_: Any
     heads += [_EXACT] if any(row.mean("ceiling") is not None for row in shown) else []
     heads += ["majority"] if shares else []
     heads += [*figures, *(["status"] if any(row.status != "ok" for row in shown) else [])]
-    columns, cells = _grid(heads, lines, details=[*extras, "majority"])
-    records = [_record(rows[index], texts[index], extras, figures) for index in ranked]
+    by_head = [texts | _cells(row) for row, texts in lines if row.n]
+    columns, cells = _grid(heads, by_head, details=[*extras, "majority"])
+    records = [_record(row, texts, extras, figures) for row, texts in lines]
     sentences = [GUARANTEE, *([_MAJORITY] if shares else [])]
     sentences += [f"{name}: {METRICS[name]}." for name in figures if name in METRICS]
     sentences += _interval_note(interval.half_width for row in shown if (interval := row.over("accuracy")))
     return Table(columns, cells, records, " ".join(sentences), meaning=EPS_NOTE)
 
 
-def _averages(
-    rows: Sequence[MeasuredRow],
-    texts: Sequence[dict[str, str]],
-    by: Sequence[str],
-    pivot: str | None,
-    **_: Any,
-) -> Table:
+def _averages(lines: Sequence[_Line], by: Sequence[str], pivot: str | None) -> Table:
     """Means of finished rows that agree in some settings."""
+    texts = [each for _, each in lines]
     keys = [_known("--by", key, texts) for key in by]
     if pivot is not None:
         pivot = _known("--pivot", pivot, texts)
         keys = [key for key in keys or (*_ALWAYS[:2], "eps", *_telling(texts)) if key != pivot]
     chosen = [*keys, *([] if pivot is None else [pivot])]
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for index, (row, text) in enumerate(zip(rows, texts, strict=True)):
+    groups: dict[tuple[str, ...], list[_Line]] = {}
+    for row, text in lines:
         if row.status == "ok" and row.n:
-            groups.setdefault(tuple(text.get(key, ABSENT) for key in chosen), []).append(index)
+            groups.setdefault(tuple(text.get(key, ABSENT) for key in chosen), []).append((row, text))
     averages, mixed, some_pooled = {}, list[str](), False
     for key in sorted(groups, key=sort_keys):
-        group = [texts[index] for index in groups[key]]
+        group = [text for _, text in groups[key]]
         unlike = [name for name in differing(group, _names(group)) if name != "seed"]
-        averages[key] = _average([rows[index] for index in groups[key]], pool=not unlike)
+        averages[key] = _average([row for row, _ in groups[key]], pool=not unlike)
         mixed += unlike
         some_pooled |= len(group) > 1 and not unlike
     sentences = [*([f"Accuracy by {pivot}."] if pivot else []), GUARANTEE]
@@ -124,16 +119,17 @@ def _averages(
         )
     records = [dict(zip(chosen, key, strict=True)) | record for key, (record, _) in averages.items()]
     if pivot is None:
-        lines = [line | dict(zip(keys, key, strict=True)) for key, (_, line) in averages.items()]
+        by_head = [line | dict(zip(keys, key, strict=True)) for key, (_, line) in averages.items()]
         heads = [*keys, "runs", "n", _LABELS, *(["eps"] if "eps" not in keys else [])]
-        columns, cells = _grid([*heads, _USED, _ACCURACY, _EXACT], lines)
+        columns, cells = _grid([*heads, _USED, _ACCURACY, _EXACT], by_head)
     else:
         shown: dict[tuple[str, ...], dict[str, str]] = {}
         for key, (_, line) in averages.items():
-            shown.setdefault(key[:-1], {})[f"{pivot} {key[-1]}"] = line[_ACCURACY]
+            shown.setdefault(key[:-1], {})[key[-1]] = line[_ACCURACY]
         values = sorted({key[-1] for key in averages}, key=lambda text: sort_keys([text]))
-        columns = [_column(key, [row[index] for row in shown]) for index, key in enumerate(keys)]
-        columns, cells = pivoted(columns, [f"{pivot} {value}" for value in values], shown)
+        cells = [[*key, *(row.get(value, ABSENT) for value in values)] for key, row in shown.items()]
+        columns = [_column(key, [row[index] for row in cells]) for index, key in enumerate(keys)]
+        columns += [Head(f"{pivot} {value}") for value in values]
     return Table(columns, cells, records, " ".join(sentences), meaning=EPS_NOTE)
 
 
@@ -152,7 +148,7 @@ def _average(rows: Sequence[MeasuredRow], *, pool: bool) -> tuple[dict[str, Any]
         "runs": str(len(rows)),
         "n": str(n),
         _LABELS: _given(record["n_answered"], record["n_asked"]),
-        "eps": " to ".join(dict.fromkeys(number(pick(spent), "g") for pick in (min, max) if spent)),
+        "eps": span(spent, "g"),
         _USED: number(record["eps_ex_post"]),
         _ACCURACY: number(accuracy),
         _EXACT: number(record["ceiling"]),

@@ -12,12 +12,12 @@ from typing import Any
 from pate_cli.results import sentences
 from pate_cli.results.boards import ACCURACY
 from pate_cli.results.findings import Findings
-from pate_cli.results.marks import listed, name, plain
+from pate_cli.results.marks import listed, name
 from pate_cli.results.next_steps import NextStep
 from pate_cli.results.page import Fact, Page, Report, Section
 from pate_cli.results.svg import Level, Line, colours, lines
-from pate_cli.results.tables import ABSENT, Head, Table, number
-from pate_cli.results.verdicts import OWN, SHOWN, Verdict
+from pate_cli.results.tables import ABSENT, Head, Table, number, span
+from pate_cli.results.verdicts import OWN, SHOWN, Verdict, counted
 
 __all__ = ["recipe_report"]
 
@@ -64,12 +64,12 @@ def recipe_report(found: Findings, next_step: NextStep | None = None) -> Report:
         details=_details(found, judged, drawn if figure else {}),
         footer=[" · ".join(f"{key} {value}" for key, value in found.sources.items())],
     )
-    words = Counter(verdict.word for verdict in judged)
+    claims = [f"Claims of the paper: {counted(v.word for v in judged)}."] if judged else []
     return Report(
         answer=headline,
-        table=_plain(table),
+        table=table,
         page=page,
-        notes=[_PAIRS] * bool(found.rows) + [_counted("Claims of the paper", words)] * bool(judged),
+        notes=[*[_PAIRS] * bool(found.rows), *claims],
         explain=[found.table.note, *found.notes],
         next_step=next_step,
         files={"table": found.table, **found.more},
@@ -77,10 +77,6 @@ def recipe_report(found: Findings, next_step: NextStep | None = None) -> Report:
         verdicts=[asdict(v) | {"verdict": v.word} for v in (*found.rows, *found.claims)],
         failures=found.failures,
     )
-
-
-def _plain(table: Table) -> Table:
-    return Table(table.columns, [[plain(cell) for cell in row] for row in table.cells], table.records)
 
 
 def _headline(found: Findings, claims: Sequence[Verdict]) -> str:
@@ -109,10 +105,10 @@ def _numbers(rows: Sequence[Verdict]) -> str:
         return f"Its numbers do, too: all {len(rows)} agree."
     parts = []
     for word in (_HIGHER, _LOWER):
-        gaps = sorted(abs(v.gap.mean) for v in rows if v.word == word and v.gap is not None)
+        gaps = [abs(v.gap.mean) for v in rows if v.word == word and v.gap is not None]
         if gaps:
-            by = " to ".join(dict.fromkeys(f"{100 * gap:.0f}" for gap in (gaps[0], gaps[-1])))
-            parts.append(f"{len(gaps)} of {len(rows)} come out {by} points {word.partition(' ')[0]} here")
+            points = span([100 * gap for gap in gaps], ".0f")
+            parts.append(f"{len(gaps)} of {len(rows)} come out {points} points {word.partition(' ')[0]} here")
     if not parts:
         return f"Of its numbers {_listed(words)}."
     return f"Its numbers do not: {listed(parts)}."
@@ -121,10 +117,6 @@ def _numbers(rows: Sequence[Verdict]) -> str:
 def _listed(words: Counter[str]) -> str:
     plural = {"agrees": "agree", "differs": "differ"}
     return listed(f"{n} {plural.get(word, word) if n > 1 else word}" for word, n in words.most_common())
-
-
-def _counted(of: str, words: Counter[str]) -> str:
-    return f"{of}: {', '.join(f'{n} {word}' for word, n in words.most_common())}."
 
 
 def _rows(found: Findings) -> Table:
@@ -231,13 +223,9 @@ def _facts(found: Findings, claims: Sequence[Verdict]) -> list[Fact]:
     counts = sorted({int(record["n"]) for record in found.table.records if record.get("n")})
     facts = []
     if found.rows:
-        facts.append(
-            Fact("Rows", str(len(found.rows)), _counted("", Counter(v.word for v in found.rows))[2:-1])
-        )
+        facts.append(Fact("Rows", str(len(found.rows)), counted(v.word for v in found.rows)))
     if claims:
-        facts.append(
-            Fact("Claims of the paper", str(len(claims)), _counted("", Counter(v.word for v in claims))[2:-1])
-        )
+        facts.append(Fact("Claims of the paper", str(len(claims)), counted(v.word for v in claims)))
     if counts:
         facts.append(Fact("Measured", f"{counts[-1]} random splits", "of each row"))
     if found.absent:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from pate_cli.results.interval import EPS_NOTE, EPS_USED, T_NOTE, Interval
 from pate_cli.results.means import MeasuredRow, flat, paired_difference
 from pate_cli.results.tables import ABSENT, Head, Table, number
-from pate_cli.results.verdicts import Verdict, rule
+from pate_cli.results.verdicts import Verdict, counted, rule
 
 __all__ = ["KEYS", "PRINTED", "Pair", "chosen", "difference", "digits_of", "error_of", "matches"]
 __all__ += ["paired_table", "pairs", "recipe_table", "signed", "value_of"]
@@ -121,12 +120,12 @@ def recipe_table(rows: Sequence[MeasuredRow], verdicts: dict[str, Verdict], marg
     absent = {"panel": not any(row["panel"] for row in rows)}
     absent["T"] = all(row["cutoff"] is None for row in rows)
     shown = [(column, text) for column, text in shown if not absent.get(column.header)]
+    outcome = f"Of {len(verdicts)} printed accuracies {counted(v.word for v in verdicts.values())}."
     return Table(
         [column for column, _ in shown],
         [[text(row) for _, text in shown] for row in rows],
         [_record(row, verdicts.get(row["name"])) for row in rows],
-        f"{_outcome(verdicts)} {NOTE} {rule(len(verdicts), margin)}" if verdicts else NOTE,
-        block="dataset",
+        f"{outcome} {NOTE} {rule(len(verdicts), margin)}" if verdicts else NOTE,
     )
 
 
@@ -140,12 +139,6 @@ def _measured() -> list[tuple[Head, Callable[[MeasuredRow], str]]]:
         (Head("label agreement", detail=True), lambda row: _mean(row.over("label_agreement"))),
         (Head("status", numeric=False), lambda row: row.status),
     ]
-
-
-def _outcome(verdicts: Mapping[str, Verdict]) -> str:
-    """Say in a sentence what is reproduced of the printed accuracies, and what is not."""
-    counts = Counter(verdict.word for verdict in verdicts.values()).most_common()
-    return f"Of {len(verdicts)} printed accuracies {', '.join(f'{n} {word}' for word, n in counts)}."
 
 
 def _compared(verdicts: dict[str, Verdict]) -> list[tuple[Head, Callable[[MeasuredRow], str]]]:

@@ -180,10 +180,9 @@ def _columns(found: Advice) -> list[float]:
 
 
 def _for_terminal(table: Table, metric: Metric) -> Table:
-    """The same without marks, with the short words, and the measure above the methods."""
-    cells = [[_ON_TERMINAL.get(cell, plain(cell)) for cell in row] for row in table.cells]
-    columns = [replace(column, header=plain(column.header)) for column in table.columns[1:]]
-    return Table([Head(metric.heading, numeric=False), *columns], cells)
+    """The same with the short words, and the measure above the methods."""
+    cells = [[_ON_TERMINAL.get(cell, cell) for cell in row] for row in table.cells]
+    return Table([Head(metric.heading, numeric=False), *table.columns[1:]], cells)
 
 
 def _notes(found: Advice) -> list[str]:

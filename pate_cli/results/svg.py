@@ -88,13 +88,11 @@ def lines(
     title: str,
     desc: str,
     y: str,
-    x: str = "eps",
     delta: float | None = None,
 ) -> str:
-    """Both drawings of values against x; with `delta` the success of the best attack stands under eps."""
+    """Both drawings of values against eps; with `delta` the success of the best attack stands under it."""
     return "\n".join(
-        _lines(drawn, levels, title=title, desc=desc, y=y, x=x, delta=delta, wide=wide)
-        for wide in (True, False)
+        _lines(drawn, levels, title=title, desc=desc, y=y, delta=delta, wide=wide) for wide in (True, False)
     )
 
 
@@ -119,7 +117,6 @@ def _lines(
     title: str,
     desc: str,
     y: str,
-    x: str,
     delta: float | None,
     wide: bool,
 ) -> str:
@@ -133,18 +130,14 @@ def _lines(
     right = max(least, min(max(map(len, ends)) * _LETTER + 26, 0.42 * width))
     bottom = 46 if delta is not None else 28
     marks = sorted({at for line in drawn for at, _, _ in line.points})
-    logarithmic = marks[0] > 0
     low, high, step = frame(drawn, levels)
     high = 100.0 if y.endswith("%") and low < 100 < high else high  # an interval may reach beyond
     inset = 20 if wide else 14
     x0, x1 = left + inset, width - right - inset / 2
 
     def place(at: float) -> float:
-        if logarithmic:
-            at, first, last = math.log(at), math.log(marks[0]), math.log(marks[-1])
-        else:
-            first, last = marks[0], marks[-1]
-        return x0 + (x1 - x0) * ((at - first) / (last - first) if last > first else 0.5)
+        share = math.log(at / marks[0]) / math.log(marks[-1] / marks[0]) if len(marks) > 1 else 0.5
+        return x0 + (x1 - x0) * share
 
     def py(value: float) -> float:
         return top + (height - top - bottom) * (high - value) / (high - low)
@@ -168,8 +161,8 @@ def _lines(
         if delta is not None:
             attack = f"{best_attack(at, delta):.0f}%"
             out.append(_words(place(at), base + 41, attack, "soft fine", "middle"))
-    log = ", log scale" if wide and logarithmic and len(marks) > 1 else ""
-    out.append(_words(width - right + 18, base + 22, f"{x}{log}", "soft"))
+    log = ", log scale" if wide and len(marks) > 1 else ""
+    out.append(_words(width - right + 18, base + 22, f"eps{log}", "soft"))
     if delta is not None:
         attack = "best attack right in" if wide else "attack right in"
         out.append(_words(width - right + 18, base + 41, attack, "soft fine"))

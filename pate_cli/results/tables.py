@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table as Rich
     from rich.text import Text
 
-__all__ = ["ABSENT", "Head", "Table", "from_frame", "number", "printable"]
+__all__ = ["ABSENT", "Head", "Table", "from_frame", "number", "printable", "span"]
 
 ABSENT = "–"
 
@@ -55,7 +55,6 @@ class Table:
     note: str = ""  # below the table
     remarks: list[str] = field(default_factory=list)  # below the note, a line each; comments in LaTeX
     meaning: str = ""  # of eps: what of the note is always printed
-    block: str = ""  # column whose values make blocks of rows, with a rule between them in LaTeX
     title: str = ""
     looks: Sequence[str] = ()  # of each row on a page: pick, ref or nothing
 
@@ -96,10 +95,7 @@ class Table:
         note = " ".join(filter(None, [self.note, f"In every row: {'; '.join(same)}." if same else ""]))
         columns = [self.columns[index] for index in kept]
         cells = [[_tex(row[index]) for index in kept] for row in self.cells]
-        blocks = [index for index, column in enumerate(columns) if column.header == self.block]
-        pages = [
-            _tabular(columns, cells[start : start + _PAGE], blocks) for start in range(0, len(cells), _PAGE)
-        ]
+        pages = [_tabular(columns, cells[start : start + _PAGE]) for start in range(0, len(cells), _PAGE)]
         below = [rf"{{\footnotesize {_tex(note)}\par}}"] if note else []
         return "\n".join([*_NEEDS, *remarks, *pages, *below]) + "\n"
 
@@ -133,6 +129,11 @@ def number(value: float | Interval | None, form: str = ".4f", ci: float | None =
     return format(value, form) + ("" if ci is None else f" ± {ci:{form.lstrip('+')}}")
 
 
+def span(values: Sequence[float], form: str) -> str:
+    """Write the least and the largest of numbers, as "0.5 to 2"."""
+    return " to ".join(dict.fromkeys(number(pick(values), form) for pick in (min, max) if values)) or ABSENT
+
+
 _PAGE = 40  # rows of one `tabular`, which LaTeX does not break
 _NEEDS = (
     r"% needs \usepackage{graphicx}; rules look better with \usepackage{booktabs}",
@@ -163,22 +164,13 @@ _TEX = str.maketrans(
 )
 
 
-def _tabular(columns: Sequence[Head], cells: Sequence[Sequence[str]], blocks: Sequence[int]) -> str:
+def _tabular(columns: Sequence[Head], cells: Sequence[Sequence[str]]) -> str:
     import pandas as pd
 
-    groups = [_tex(column.group) for column in columns]
-    heads = [_HEADERS.get(column.header, _tex(column.header)) for column in columns]
-    names = pd.MultiIndex.from_arrays([groups, heads]) if any(groups) else pd.Index(heads)
+    heads = [_HEADERS.get(column.full, _tex(column.full)) for column in columns]
     shape = "".join("r" if column.numeric else "l" for column in columns)
-    style = pd.DataFrame(cells).set_axis(names, axis="columns").style.hide(axis="index")
-    text = style.to_latex(column_format=shape, hrules=True, multicol_align="c")
-    head, middle, body = text.partition("\\midrule\n")
-    rows = body.splitlines(keepends=True)
-    for row in range(len(cells) - 1, 0, -1):
-        if any(cells[row][index] != cells[row - 1][index] for index in blocks):
-            rows.insert(row, "\\midrule\n")
-    text = head + middle + "".join(rows)
-    return f"{_FITTED}\n{text}}}\n\\par\\smallskip"
+    style = pd.DataFrame(cells, columns=heads).style.hide(axis="index")
+    return f"{_FITTED}\n{style.to_latex(column_format=shape, hrules=True)}}}\n\\par\\smallskip"
 
 
 def _tex(text: str) -> str:

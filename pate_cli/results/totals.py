@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pate_cli.results.interval import LEVEL
-from pate_cli.results.verdicts import SHOWN, VerdictWord, combined
+from pate_cli.results.verdicts import SHOWN, VerdictWord, combined, counted
 
 __all__ = ["Counted", "once", "shown", "totals"]
 
@@ -54,8 +53,9 @@ def totals(verdicts: Sequence[Counted]) -> list[str]:
                 table = one.table if kind == "printed" else ""
                 tables.setdefault(table, {}).setdefault(one.claim, []).append(one.word)
         for table, claims in tables.items():
-            counts = _counts([shown(once(words), kind) for words in claims.values()])
-            sentences.append(f"{', '.join(filter(None, [head, table]))}: {counts}.")
+            n, counts = len(claims), counted(shown(once(words), kind) for words in claims.values())
+            of = ", ".join(filter(None, [head, table]))
+            sentences.append(f"{of}: {n} claim{'s' * (n > 1)}: {counts}.")
     own = sum(one.kind == "own" for one in verdicts)
     if own:
         sentences.append(f"Questions of our own: {own}, in no total.")
@@ -72,9 +72,3 @@ def totals(verdicts: Sequence[Counted]) -> list[str]:
 def shown(word: VerdictWord, kind: str) -> str:
     """A word as it is shown: "lower than printed" is of a number, a claim "differs"."""
     return SHOWN["differs" if word.startswith("differs") and kind != "printed" else word]
-
-
-def _counts(words: Sequence[str]) -> str:
-    """Write "3 claims: 2 agrees, 1 not run"."""
-    parts = [f"{count} {word}" for word, count in Counter(words).most_common()]
-    return f"{len(words)} claim{'s' * (len(words) > 1)}: {', '.join(parts)}"

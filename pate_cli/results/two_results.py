@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
 from pate_cli.results.answers import repeats_that_tell
-from pate_cli.results.boards import ACCURACY, METRICS
+from pate_cli.results.boards import ACCURACY
+from pate_cli.results.interval import Interval
 from pate_cli.results.marks import listed, name
 from pate_cli.results.means import MeasuredRow, other_splits, paired_difference, rows_of
 from pate_cli.results.next_steps import NextStep, overrides
 from pate_cli.results.page import Report
 from pate_cli.results.paired import compare
-from pate_cli.results.tables import ABSENT, Head, Table, number
+from pate_cli.results.tables import Head, Table, number
 
 __all__ = ["compare_two"]
 
-_SHOWN = {"n_answered": "labels given", "label_accuracy": "labels right, %"}
+_SHOWN = {"accuracy": "accuracy, %", "roc_auc": "ROC AUC, %"}
+_SHOWN |= {"n_answered": "labels given", "label_accuracy": "labels right, %"}
 _SAME = ("dataset", "eps", "seed", "teachers")
 _MOST = 3  # settings that are shown
 
@@ -55,7 +58,7 @@ def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
     known = [record for record in shown if not str(record["setting"]).startswith(of_method)]
     columns = [Head("", numeric=False), *(Head(side) for side in ("A", "B", "A less B"))]
     cells = [[str(r["setting"]), str(r["A"]), str(r["B"]), ""] for r in known[:_MOST]]
-    cells += _measures(a, b, paired=not why)
+    cells += _measures(every["table"].records)
     hidden = len(shown) + len(every["table"].records)
     same = [_text(key, a) for key in _SAME if _text(key, a) and _text(key, a) == _text(key, b)]
     notes = [
@@ -78,23 +81,17 @@ def _many(every: dict[str, Table]) -> Report:
     return Report(answer=answer, table=table, notes=list(table.remarks), files=every)
 
 
-def _measures(a: MeasuredRow, b: MeasuredRow, *, paired: bool) -> list[list[str]]:
-    """Accuracy and ROC AUC in percent, labels given, and those that are right."""
-    cells = []
-    for metric in (METRICS["accuracy"], METRICS["roc_auc"]):
-        means = [row.over(metric.name) for row in (a, b)]
-        if None not in means:
-            gap = paired_difference(a, b, metric.name) if paired else None
-            shown = metric.text(gap and gap.times(metric.scale), sign=True)
-            cells.append([f"{metric.words}, %", *map(metric.level, means), shown])
+def _measures(records: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
+    """Cells of the measures that matter, of the records of `compare`."""
+    by_name = {record["measure"]: record for record in records}
     for measure, words in _SHOWN.items():
-        scale = 100 if words.endswith("%") else 1
-        means = [row.over(measure) for row in (a, b)]
-        if any(mean is not None and mean.mean for mean in means):
-            gap = paired_difference(a, b, measure) if paired else None
-            values = [ABSENT if mean is None else f"{scale * mean.mean:.1f}" for mean in means]
-            cells.append([words, *values, ACCURACY.text(gap and gap.times(scale), sign=True)])
-    return cells
+        record = by_name.get(measure, {})
+        if record.get("A") or record.get("B"):
+            scale = 100 if words.endswith("%") else 1
+            means = [None if (mean := record[side]) is None else scale * mean for side in ("A", "B")]
+            gap, half = record["difference"], record["difference_ci95"]
+            less = None if gap is None else Interval(gap, half, record["n"]).times(scale)
+            yield [words, *(number(mean, ".1f") for mean in means), ACCURACY.text(less, sign=True)]
 
 
 def _level(row: MeasuredRow) -> str:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from pate_cli.results.interval import LEVEL, Interval, simultaneous
 
 __all__ = ["FEWEST", "LABELS", "OWN", "SHOWN", "VERDICTS", "Verdict", "VerdictWord"]
-__all__ += ["above", "at_least", "close", "code_of", "combined", "compare", "rule"]
+__all__ += ["above", "at_least", "close", "code_of", "combined", "compare", "counted", "rule"]
 
 VerdictWord: TypeAlias = Literal[
     "reproduces",
@@ -65,6 +65,11 @@ def code_of(word: str) -> VerdictWord:
     if word not in codes:
         raise ValueError(f"verdict {word!r} is none of {', '.join(SHOWN.values())}")
     return codes[word]  # type: ignore[return-value]
+
+
+def counted(words: Iterable[str]) -> str:
+    """Write words with how often each is said, as "3 agrees, 1 not run"."""
+    return ", ".join(f"{n} {word}" for word, n in Counter(words).most_common())
 
 
 @dataclass(frozen=True)
@@ -157,7 +162,7 @@ class Verdict:
             gaps = [gap for gap in case if gap is not None]
             pooled.append(Interval.pooled(gaps, gaps[0].level) if len(gaps) == len(case) else None)
         words = ["missing" if gap is None else _over(gap, self.margin or 0.0) for gap in pooled]
-        told = ", ".join(f"{count} {SHOWN[word]}" for word, count in Counter(words).items())
+        told = counted(SHOWN[word] for word in words)
         made = replace(self, cases=tuple(pooled), verdict=combined(words, most=self.most))
         reason = f"cases of all seeds' repeats: {told}. With the first: {self.reason}"
         return replace(made, reason=reason).labelled(self.label)
