@@ -32,9 +32,9 @@ Execute = Callable[[Mapping[Path, Row]], list[float | None]]
 _DIRNAME = re.compile(r"\$\{hydra[.:]job\.override_dirname\}")
 
 
-def _without_plus(dirname: str) -> str:
+def _without_plus(_: str, *, _root_: Any) -> str:
     """Name of a job's directory, without the plus that lets Hydra append the key of an option."""
-    return re.sub(r"(?<![^,])\+\+", "", dirname)
+    return re.sub(r"(?<![^,])\+\+", "", _root_.hydra.job.override_dirname)
 
 
 # where this module is imported: a launcher's process, which imports it for the job, asks for it there
@@ -85,7 +85,7 @@ def run_by_hydra(
 
     raised: list[Exception] = []
     main, search = hydra_composition.search_path(line.config_dir, line.config_name)
-    argv = ["pate", *(_DIRNAME.sub(r"${as_typed:\g<0>}", text) for text in line.argv)]
+    argv = ["pate", *(_DIRNAME.sub("${as_typed:dirname}", text) for text in line.argv)]
     if target is not None:
         key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
         argv.append(f"{key}={hydra_composition.quoted(str(target))}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import DataError, one_line
 from pate_cli.results.record import RECORD_NAME, RunRecord, find_files, read_record
-from pate_cli.results.repeats import REPEATS, read_repeats, started
+from pate_cli.results.repeats import REPEATS, find_repeats, read_repeats, started
 from pate_cli.results.settings import dataset_name
 from pate_cli.results.tables import Head, Table, span
 
@@ -66,9 +66,10 @@ def entries(paths: Iterable[str | Path]) -> tuple[list[ResultEntry], list[tuple[
         place = path.parent
         try:
             if path.name == RECORD_NAME:
-                runs.setdefault(place.parent if place.name.isdecimal() else place, []).append(_run(path))
+                entry, of_sweep = _run(path), place.name.isdecimal() or (place.parent / REPEATS).is_file()
+                runs.setdefault(place.parent if of_sweep else place, []).append(entry)
             elif place not in runs:  # that of a sweep is no more than its jobs'
-                comparisons.append(_comparison(path))
+                comparisons += _comparison(path)
         except DataError as error:
             unreadable.append((path, one_line(str(error).removeprefix(f"{path}: "))))
     found = [of[0] if of[0].directory == place else _sweep(place, of) for place, of in runs.items()]
@@ -175,15 +176,19 @@ def _sweep(place: Path, jobs: Sequence[ResultEntry]) -> ResultEntry:
     )
 
 
-def _comparison(path: Path) -> ResultEntry:
-    """Entry of a frontier or a recipe."""
-    repeats = read_repeats(path, constant=True)
+def _comparison(path: Path) -> list[ResultEntry]:
+    """Entry of a frontier or a recipe; none of a table whose lines all stand in the files of jobs."""
+    repeats, unreadable = find_repeats([path], constant=True)
+    if unreadable:
+        raise DataError(unreadable[0][1])
+    if repeats.empty:
+        return []
     private = repeats[repeats["eps"] != math.inf]
     means = private.groupby(["row", "dataset", "method"])["accuracy"].mean().dropna()
     datasets = [str(name) for name in repeats["dataset"].unique()]
     kind = "recipe" if "name" in repeats else "frontier"
     status = "ok" if (path.parent / "table.csv").is_file() else "unfinished"  # a page may be missing
-    return ResultEntry(
+    entry = ResultEntry(
         path.parent,
         kind,
         datetime.fromtimestamp(path.stat().st_mtime, UTC),
@@ -196,6 +201,7 @@ def _comparison(path: Path) -> ResultEntry:
         done=int((repeats["status"] == "ok").sum()),
         accuracies=[float(mean) for mean in means],
     )
+    return [entry]
 
 
 def _first(repeats: pd.DataFrame, column: str) -> str:

@@ -294,7 +294,7 @@ def _parsed(path: Path) -> list[dict[str, Any]]:
     """Lines of a `repeats.csv`, numbers as such and None where a cell is empty; DataError names the line."""
     try:
         with open_file(path) as file:
-            header, *lines = csv.reader(file.read().decode().splitlines(), strict=True)
+            header, *lines = [*csv.reader(file.read().decode().splitlines(), strict=True)] or [[]]
     except OSError as error:
         raise DataError(error.strerror or str(error)) from error
     except (ValueError, csv.Error) as error:

@@ -95,6 +95,10 @@ def test_by_status_and_by_tags(shown, tmp_path):
     assert "--status: got 'done'; accepted: ok," in shown("list", "--status", "done", code=2)
     assert "no such directory" in shown("list", str(tmp_path / "nowhere"), code=2)
     assert "no result found" in shown("list", str(tmp_path))
+    (tmp_path / "result.json").write_text("{")
+    said = shown("list", str(tmp_path))
+    assert f"left out: {tmp_path}/result.json: " in " ".join(said.split())
+    assert "no result found" in said
 
 
 def test_name_and_tags_change_no_number_and_no_hash(place, shown, tmp_path):

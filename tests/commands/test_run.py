@@ -426,8 +426,8 @@ def test_jobs_run_by_hydra_are_the_same(pate):
     assert by_hydra[1] == directly[1]
 
 
-def test_what_only_hydra_does_it_is_asked_to_do(pate, tmp_path, monkeypatch):
-    """Callbacks, variables of the environment, a directory named by a key."""
+def test_what_only_hydra_does_it_is_asked_to_do(pate, tmp_path, monkeypatch, capsys):
+    """Callbacks, variables of the environment, a directory named by what was typed."""
     (tmp_path / "seen.py").write_text(
         "import os\nfrom hydra.experimental.callback import Callback\n"
         "class Seen(Callback):\n"
@@ -442,9 +442,14 @@ def test_what_only_hydra_does_it_is_asked_to_do(pate, tmp_path, monkeypatch):
     own.parent.mkdir(parents=True)
     own.write_text("seen: {_target_: seen.Seen}\n")
     asked = ["--config-dir", "own", "hydra/callbacks=seen", "+hydra.job.env_set.PATE_X=here"]
-    assert pate("-m", "eps=1,2", "hydra.sweep.dir=out", "hydra.sweep.subdir=x${eps}", *asked)[0] == 0
+    named = "hydra.sweep.subdir=x${hydra.job.override_dirname}"
+    assert pate("-m", "eps=1,2", "hydra.sweep.dir=out", named, *asked)[0] == 0
     assert pate("eps=3", "hydra.run.dir=one", *asked)[0] == 0
-    accuracies = [result(path)["accuracy"]["mean"] for path in ("out/x1", "out/x2", "one")]
+    (first,), (second,) = (list(Path("out").glob(f"x*,eps={eps},*")) for eps in (1, 2))
+    assert main(["list", "out", "--json"]) == 0
+    (sweep,) = json.loads(capsys.readouterr().out)["tables"]["table"]
+    assert (sweep["directory"], sweep["kind"], sweep["repeats_done"]) == ("out", "sweep", 2)
+    accuracies = [result(path)["accuracy"]["mean"] for path in (first, second, "one")]
     assert Path("seen.txt").read_text().splitlines() == [
         f"{eps} {accuracy} here" for eps, accuracy in zip((1, 2, 3), accuracies, strict=True)
     ]
