@@ -107,6 +107,8 @@ def _main(args: list[str]) -> int:
         return int(import_module("pate_cli.commands.completion").main(rest, list(COMMANDS)))
     if name == "leaderboard":
         name, rest = "frontier", import_module("pate_cli.config.renamed").leaderboard(rest)
+    if name == "run" and "--dry-run" in rest:
+        name, rest = "plan", [text for text in rest if text != "--dry-run"]
     if name not in COMMANDS:
         return _fail(2, f"{name}: no such command; there are: {', '.join(COMMANDS)}")
     if any(text.startswith("dataset=") and text.endswith((".yaml", ".yml")) for text in rest):

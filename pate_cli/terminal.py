@@ -35,7 +35,7 @@ __all__ = [
     "open_file",
     "out",
 ]
-__all__ += ["write_file", "write_output"]
+__all__ += ["remark", "write_file", "write_output"]
 
 
 OUTSIDE = {1, 2}
@@ -59,6 +59,11 @@ def err() -> Console:
     from rich.console import Console
 
     return Console(file=_ours.get(2), stderr=True, highlight=False)
+
+
+def remark(text: str, style: str = "") -> None:
+    """Print a line of its own to stderr."""
+    err().print(f"pate: {text}", style=style, markup=False, soft_wrap=True)
 
 
 @contextlib.contextmanager

@@ -250,17 +250,8 @@ def _print_json(table: RecordTable, found: Described, output: Path | None) -> No
             }
         )
     if (unit := found.schema.unit) is not None:
-        columns.append(
-            {
-                "name": unit,
-                "kind": "ignored",
-                "low": None,
-                "high": None,
-                "levels": None,
-                "missing": None,
-                "why": "unit",
-            }
-        )
+        absent = dict.fromkeys(("low", "high", "levels", "missing"))
+        columns.append({"name": unit, "kind": "ignored", **absent, "why": "unit"})
     order = {name: at for at, name in enumerate(table.columns)}
     columns.sort(key=lambda column: order[column["name"]])
     target = found.schema.target

@@ -15,7 +15,6 @@ from typing import Any
 
 import pandas as pd
 
-from pate_cli import terminal
 from pate_cli.commands.chosen_tables import tables
 from pate_cli.commands.methods import DEFAULT_METHODS, budgets, methods, plan_frontier
 from pate_cli.commands.printing import add_output_options
@@ -34,7 +33,7 @@ from pate_cli.results.page import checked_directory
 from pate_cli.results.repeats import REPEATS, RepeatsFile, read_repeats
 from pate_cli.results.report import report
 from pate_cli.results.settings import BASELINES, LIMIT, row_hash
-from pate_cli.terminal import only_writer
+from pate_cli.terminal import only_writer, remark
 
 __all__ = ["main"]
 
@@ -142,19 +141,14 @@ def _measured(plans: Mapping[str, Plan], options: argparse.Namespace, directory:
     }
     expected = [text for plan in plans.values() for row in plan.ready for text in row.prepared.expectations]
     for text in dict.fromkeys(expected):
-        terminal.err().print(f"pate: {text}", style="dim", markup=False, soft_wrap=True)
+        remark(text, "dim")
     table = RepeatsFile(directory, rows)
     for of, plan in plans.items():
         title = of if len(plans) > 1 else "frontier"
         with reporting(title, f"repeats of {len(plan.ready)} rows") as advance:
-            seen = functools.partial(_write, table, of)
-            schedule.run(plan, work, force=options.force, advance=advance, seen=seen)
+            schedule.run(plan, work, force=options.force, advance=advance, table=table, prefix=of)
     table.write()
     return read_repeats(table.path)
-
-
-def _write(table: RepeatsFile, dataset: str, done: schedule.Done) -> None:
-    done.write(table, dataset + done.row)
 
 
 def _columns(plan: Plan, row: Row) -> dict[str, Any]:

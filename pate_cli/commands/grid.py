@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from pate_cli.terminal import err, out
+from pate_cli.terminal import out
 
-__all__ = ["line", "remark", "show"]
+__all__ = ["line", "show"]
 
 _SHORT = 24
 """Cells of up to so many characters stay on one line."""
@@ -15,11 +15,6 @@ _SHORT = 24
 def line(text: str, style: str = "") -> None:
     """Print a line that a terminal breaks, where it does not fit, without cutting words or paths."""
     out().print(text, style=style, markup=False, soft_wrap=True)
-
-
-def remark(text: str) -> None:
-    """Print a line of its own to stderr."""
-    err().print(f"pate: {text}", markup=False, soft_wrap=True)
 
 
 def show(

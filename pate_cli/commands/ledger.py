@@ -17,7 +17,7 @@ from pate_cli.errors import ConfigError, one_line
 from pate_cli.release import Ledger, Protected, open_ledgers
 from pate_cli.release.ledger import shown
 from pate_cli.release.verification import charged_elsewhere
-from pate_cli.terminal import err, out
+from pate_cli.terminal import err, out, remark
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -93,16 +93,14 @@ def _init(options: argparse.Namespace) -> int:
     say(_summary(ledger))
     say(one_line(f"It is kept in {directory.path}"))
     if unknown := [ledger_there.name for ledger_there in directory.ledgers() if not ledger_there.records]:
-        text = (
-            f"pate: an earlier pate began the ledger of {', '.join(unknown)}: whether these are its records"
-        )
+        text = f"an earlier pate began the ledger of {', '.join(unknown)}: whether these are its records"
         text += " shows only after pate ledger init --raise, with its file and its total"
-        err().print(text, soft_wrap=True, markup=False)
+        remark(text)
     if elsewhere := charged_elsewhere(Path(), directory):
         names = ", ".join(map(str, elsewhere))
-        text = f"pate: releases here are charged to no ledger in {directory.path}: {names}; give a ledger of"
+        text = f"releases here are charged to no ledger in {directory.path}: {names}; give a ledger of"
         text += " the same records no more than theirs had left, and know that it may open other public rows"
-        err().print(text, soft_wrap=True, markup=False)
+        remark(text)
     there = ["--ledger", options.ledger] if options.ledger else []
     show_next("see what is left of it, at any time", [["pate", "ledger", "show", *there]])
     return 0

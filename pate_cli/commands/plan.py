@@ -116,7 +116,7 @@ def _print_points(
             shown[name] = [dict(zip(heads, values, strict=True)) for values in of.rows]
         print_json("plan", shown, rows[0].prepared.expectations)
     else:
-        show_report(plan_report.points(rows, table.records, argv, table), options, "plan")
+        show_report(plan_report.points(table, argv), options, "plan")
     return 0
 
 

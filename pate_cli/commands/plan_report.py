@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 from typing import Any
 
 from pate_cli.engine.rows import Row
@@ -13,7 +12,6 @@ from pate_cli.features.bought import SHARE
 from pate_cli.results.marks import listed
 from pate_cli.results.next_steps import NextStep
 from pate_cli.results.page import Report
-from pate_cli.results.settings import differing
 from pate_cli.results.tables import ABSENT, Head, Table, number
 
 __all__ = ["one", "points"]
@@ -77,33 +75,29 @@ def _run(row: Row) -> NextStep | None:
     return ("run it", [["pate", "run", *row.spec.overrides]]) if row.spec.overrides else None
 
 
-def points(
-    rows: Sequence[Row], points_of: Sequence[Mapping[str, Any]], command: Sequence[str], full: Table
-) -> Report:
-    """A sweep: a line a point; `full` has every column."""
-    columns = [row.columns() for row in rows]
-    names = dict.fromkeys(of for row in columns for of in takewhile(lambda of: of != "eps", row))
-    extras = [of for of in differing(columns, names) if of not in ("dataset", "method")]
-    if len({row["dataset"] for row in columns}) > 1:
+def points(full: Table, command: Sequence[str]) -> Report:
+    """A sweep: a line a point; `full` has every column, of which settings are details."""
+    extras = [column.header for column in full.columns if column.detail]
+    if len({point["dataset"] for point in full.records}) > 1:
         extras = ["dataset", *extras]
-    words = [_enough(point) for point in points_of]
+    words = [_enough(point) for point in full.records]
     heads = [Head("method", numeric=False), *(Head(of, numeric=False) for of in extras), Head("eps")]
     heads += [Head("teachers"), Head("labels given"), Head("enough teachers", numeric=False)]
     cells = [
         [
-            *(str(own[of]) if own.get(of) is not None else ABSENT for of in ("method", *extras)),
+            *(ABSENT if point[of] is None else str(point[of]) for of in ("mechanism", *extras)),
             *(number(point["eps"], "g"), number(point["teachers"] or None, ",d")),
             ABSENT if point["answered"] is None else f"{point['answered']:,.0f} of {point['queries']:,.0f}",
             word,
         ]
-        for own, point, word in zip(columns, points_of, words, strict=True)
+        for point, word in zip(full.records, words, strict=True)
     ]
     refused = [
         f"{line[0]} at eps {line[len(extras) + 1]}: {point['status']}; what would do: {point['remedy']}"
-        for line, point in zip(cells, points_of, strict=True)
+        for line, point in zip(cells, full.records, strict=True)
         if point["status"] != "ready"
     ]
-    ready = any(point["status"] == "ready" for point in points_of)
+    ready = any(point["status"] == "ready" for point in full.records)
     notes = [_ENOUGH] if any(word.startswith(("yes", "no")) for word in words) else []
     return Report(
         answer=_answer(cells, words, len(extras)),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pate_cli.commands.named_results import collect
 from pate_cli.errors import DataError, InputError
-from pate_cli.terminal import check_file, err, write_output
+from pate_cli.terminal import check_file, err, remark, write_output
 
 __all__ = ["main"]
 
@@ -49,9 +49,9 @@ def main(argv: list[str]) -> int:
 
     write_output(output, image(lambda: draw(drawn, x, y), ending[1:], _FONT_SIZE))
     if failed := sum(row.status not in ("ok", "infeasible") for row in rows):
-        err().print(f"pate: {failed} of the rows did not finish: drawn without what is missing", markup=False)
+        remark(f"{failed} of the rows did not finish: drawn without what is missing")
     for note in notes(rows, x, y, by):
-        err().print(f"pate: {note}", markup=False, soft_wrap=True)
+        remark(note)
     text = f"written to {output}, from {', '.join(map(str, paths))}"
     err().print(text, style="dim", markup=False, soft_wrap=True)
     return 0

@@ -26,7 +26,7 @@ from pate_cli.datasets.new_records import training_table
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.results.tables import Head, Table
 from pate_cli.students import load_student
-from pate_cli.terminal import check_file, err, out, write_output
+from pate_cli.terminal import check_file, err, out, remark, write_output
 
 if TYPE_CHECKING:
     from pate_cli.students import SavedStudent
@@ -85,8 +85,8 @@ def main(argv: list[str]) -> int:
         out().out("\n".join(map(one_line, text.rstrip("\n").split("\n"))), highlight=False)
     else:
         out().out(text, end="", highlight=False)
-    for remark in records.remarks:
-        err().print(f"pate: {one_line(remark)}", soft_wrap=True, markup=False)
+    for text in records.remarks:
+        remark(one_line(text))
     if measured:
         err().print(one_line(measured), soft_wrap=True, markup=False)
     return 0
@@ -223,8 +223,7 @@ def _predicted(
     if shares is not None and args.threshold is not None:
         codes = (shares[:, 1] >= args.threshold).astype(np.int64)
         first, second = model.classes
-        text = f"pate: {second!r} where its probability is at least {args.threshold:g}, else {first!r}"
-        err().print(text, markup=False, soft_wrap=True)
+        remark(f"{second!r} where its probability is at least {args.threshold:g}, else {first!r}")
     labels = [model.classes[code] for code in codes.tolist()]
     return labels, shares.tolist() if shares is not None and args.proba else None
 

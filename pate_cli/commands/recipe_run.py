@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -63,8 +62,7 @@ def reproduce(
     plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
     table = RepeatsFile(directory, {row.name: columns_of_recipe(row) for row in plan.rows})
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
-        seen = functools.partial(schedule.Done.write, table=table)
-        results = schedule.run(plan, directory / PLACE, force=force, advance=advance, seen=seen)
+        results = schedule.run(plan, directory / PLACE, force=force, advance=advance, table=table)
     table.write()
     return labelled(assemble(plan, rows_of(read_repeats(table.path)), results.repeats, finish), recipe)
 

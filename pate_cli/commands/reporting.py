@@ -14,7 +14,7 @@ from pate_cli.results.marks import plain
 from pate_cli.results.next_steps import wrapped
 from pate_cli.results.page import PAGE, Report, write
 from pate_cli.results.tables import Table, printable
-from pate_cli.terminal import err, out
+from pate_cli.terminal import err, out, remark
 
 __all__ = ["publish", "say", "show_next", "show_report"]
 
@@ -70,9 +70,9 @@ def say(text: str) -> None:
 def _show_lines(lines: Sequence[tuple[str, str, str]]) -> None:
     """Print a label, a value and a remark a line."""
     widths = [max(len(line[index]) for line in lines) for index in (0, 1)]
-    for label, value, remark in lines:
+    for label, value, about in lines:
         start, width = f"{label:{widths[0]}}  {value:{widths[1]}}  ", min(out().width, 80)
-        rest = textwrap.wrap(remark, max(width - len(start), 20), break_long_words=False) or [""]
+        rest = textwrap.wrap(about, max(width - len(start), 20), break_long_words=False) or [""]
         for number, part in enumerate(rest):
             line = f"{' ' * len(start) if number else start}{part}".rstrip()
             out().print(printable(line, out()), markup=False, soft_wrap=True)
@@ -84,9 +84,9 @@ def publish(
     """Write all files; print the report, `remarks` and failures. 1 if there are failures."""
     missing = write(directory, report)
     show_report(report, options, command, "" if missing else str(directory / PAGE))
-    for remark in (*remarks, *filter(None, [missing])):
-        err().print(f"pate: {remark}", markup=False, soft_wrap=True)
+    for text in (*remarks, *filter(None, [missing])):
+        remark(text)
     err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
     for failure in report.failures:
-        err().print(f"pate: {failure}", markup=False, soft_wrap=True)
+        remark(failure)
     return 1 if report.failures else 0

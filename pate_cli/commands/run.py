@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli import terminal
-from pate_cli.commands import grid
 from pate_cli.commands.hydra_runtime import run_by_hydra
 from pate_cli.commands.printing import split_output_options
 from pate_cli.commands.reporting import show_report
@@ -45,10 +44,6 @@ _SWEEP = {"hydra.run": "is of a single run; with -m it is hydra.sweep.dir"}
 
 def main(argv: list[str]) -> int:
     """Run `pate run`; 1 if a job failed."""
-    if "--dry-run" in argv:
-        from pate_cli.commands import plan
-
-        return plan.main([arg for arg in argv if arg != "--dry-run"])
     options, argv = split_output_options(argv)
     show = functools.partial(show_report, options=options, command="run")
     return start(argv, command=["pate", "run", *argv], show=show)[0]
@@ -110,7 +105,7 @@ def _run(
         show=show,
     )
     if line.sweeper:
-        grid.remark(
+        terminal.remark(
             f"hydra/sweeper={line.sweeper}: accuracy is measured on held-out records, so choosing by it is"
             " not differentially private"
         )
@@ -140,12 +135,12 @@ def _run(
         if not (line.multirun and type(error).__module__.startswith(_LAUNCHERS)):
             raise
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
-        grid.remark(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
+        terminal.remark(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
     if line.multirun and not plain:
         write_repeats_of_jobs(target)
     code = _end(target, command, len(planned), sweep=line.multirun, show=show)
     for said in callbacks:
-        grid.remark(one_line(said[0].lower() + said[1:]))
+        terminal.remark(one_line(said[0].lower() + said[1:]))
     return code or int(bool(callbacks)), target
 
 
@@ -169,11 +164,11 @@ def _end(target: Path, command: Sequence[str], n_jobs: int, *, sweep: bool, show
         for text in [] if sweep else [text for row in rows_of(repeats) for text in warnings(row)]:
             terminal.out().print(f"warning: {text}", markup=False, highlight=False)
         if missing:
-            grid.remark(missing)
+            terminal.remark(missing)
         problems = [*found.failures, *problems]
     terminal.err().print(f"written to {place}", style="dim", markup=False, soft_wrap=True)
     for problem in filter(None, dict.fromkeys(problems)):
-        grid.remark(problem)
+        terminal.remark(problem)
     return 1 if problems else 0
 
 
@@ -222,7 +217,7 @@ def _places(
         except OSError as error:  # of a sweep the other jobs go on
             if not line.multirun:
                 raise
-            grid.remark(str(error))
+            terminal.remark(str(error))
     return places
 
 
@@ -259,7 +254,7 @@ def _check_replaced(place: Path, job: Row, key: str, *, force: bool) -> None:
         raise InputError(f"{key} {place}: has the files of a release; give another directory")
     if not force and row_hash(earlier.config) != row_hash(job.raw):
         which = f"{earlier.dataset}, {earlier.mechanism}, eps {earlier.eps}"
-        grid.remark(f"{place}: a run of another configuration ({which}) is replaced")
+        terminal.remark(f"{place}: a run of another configuration ({which}) is replaced")
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def execute(
         remarks = dict.fromkeys(text for row in rows for text in row.prepared.remarks)
         new = store.unsaid(text for text in remarks if text in of_files)
         for remark in [text for text in remarks if text in new or text not in of_files]:
-            terminal.err().print(f"pate: {remark}", style="dim", markup=False, soft_wrap=True)
+            terminal.remark(remark, "dim")
         title = f"{rows[0].label} eps={rows[0].config.eps:g}" if len(rows) == 1 else f"{len(rows)} jobs"
         with (
             reporting(title, "repeats", lines=False) as advance,
@@ -108,7 +108,7 @@ def _ending_alone(run: _RunDirectory, *, sweep: bool) -> Iterator[None]:
     except OSError as error:
         if not sweep:
             raise
-        terminal.err().print(f"pate: {schedule.reason(error)}", markup=False, soft_wrap=True)
+        terminal.remark(schedule.reason(error))
         with contextlib.suppress(OSError):
             run.stop(error)
 
@@ -120,8 +120,7 @@ def _telling(advance: Advance) -> Advance:
     def tell(done: float, found: int, total: int) -> None:
         if done == found > 0 and not told:
             told.append(found)
-            text = f"pate: {found} of {total} repeats were done before; --force does them anew"
-            terminal.err().print(text, markup=False, soft_wrap=True)
+            terminal.remark(f"{found} of {total} repeats were done before; --force does them anew")
         advance(done, found, total)
 
     return tell

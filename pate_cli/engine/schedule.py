@@ -76,9 +76,8 @@ class Done:
     failures: Failures = NONE_FAILED  # of its teachers
     loaded: LoadedCode | None = None  # of the process that made it
 
-    def write(self, table: RepeatsFile, row: str | None = None) -> None:
-        """Add it to a table that grows, under the name that the row has there, if another."""
-        row = self.row if row is None else row
+    def write(self, table: RepeatsFile, row: str) -> None:
+        """Add it to a table that grows, under the name that the row has there."""
         if self.repeat:
             table.add(row, self.repeat.repeat, self.repeat)
         elif self.failure:
@@ -95,11 +94,18 @@ class Results:
 
 
 def run(
-    plan: Plan, work: Path, *, force: bool, advance: Advance, seen: Callable[[Done], None] = lambda _: None
+    plan: Plan,
+    work: Path,
+    *,
+    force: bool,
+    advance: Advance,
+    table: RepeatsFile | None = None,
+    prefix: str = "",
 ) -> Results:
     """Do the rows of a plan that are ready, all of them again with `force`.
 
-    Finished repeats are kept in the directory `work`; `seen` is called with each. Raises what `do` raises.
+    Finished repeats are kept in the directory `work`, and added to a `table`, in which names of rows begin
+    with `prefix`. Raises what `do` raises.
     """
     store = RepeatStore(work.absolute())
     store.sweep()
@@ -111,7 +117,8 @@ def run(
     failures = []
     with contextlib.closing(do(rows, store, advance)) as results:
         for done in results:
-            seen(done)
+            if table:
+                done.write(table, prefix + done.row)
             failures += [done.failure] if done.failure else []
             repeats[done.row] += [done.repeat] if done.repeat else []
     order = {row.name: index for index, row in enumerate(rows)}
@@ -149,7 +156,7 @@ def do(
             yield done
         lines = [f"warned in {repeats} of {total} repeats: {text}" for text, repeats in warned.items()]
         for line in filter(None, (*lines, str(failures))):
-            terminal.err().print(f"pate: {line}", markup=False, soft_wrap=True)
+            terminal.remark(line)
 
 
 @dataclass(frozen=True)

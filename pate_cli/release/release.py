@@ -54,7 +54,7 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
         ledger.check_public(run.dataset.n_records, run.sizes.n_public)
     ledger.check_room(run.whole.guarantee)
     for remark in run.remarks:
-        _say(remark)
+        terminal.remark(remark)
     streams, public = pipeline.Streams.fresh(), None
     if run.dataset.public is None:  # else no row of the private file becomes public
         drawn = np.sort(streams.split.permutation(run.dataset.n_records)[: run.sizes.n_public])
@@ -107,7 +107,7 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
             " will not find its certificate in the ledger",
         )
     if result["message"]:
-        _say(result["message"])
+        terminal.remark(result["message"])
     facts = json.loads(content[files.CERTIFICATE])
     (left, _), (total, _) = charged[0].left, charged[0].total
     card = Card(facts, str(_from_here(directory)))
@@ -140,10 +140,6 @@ def _check_public(run: Prepared) -> None:
         raise ConfigError("dataset.n_features", None, accepted)
     if dataset.test is not None:
         raise ConfigError("dataset.test", "a file", "null with release=true: nothing is measured")
-
-
-def _say(text: str) -> None:
-    terminal.err().print(f"pate: {text}", markup=False, soft_wrap=True)
 
 
 def _note(run: Prepared) -> str:
