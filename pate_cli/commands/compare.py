@@ -17,12 +17,11 @@ def main(argv: list[str]) -> int:
     """Run `pate compare`."""
     options = _parser().parse_args(argv)
 
-    from pate_cli.results.listing import find
     from pate_cli.results.two_results import compare_two
 
-    places = {"A": find(options.a), "B": find(options.b)}
-    found = compare_two(*(collect([str(place)]) for place in places.values()))
-    lines = [f"{name}: {place}" for name, place in places.items()]
+    ((a,), first), ((b,), second) = collect([options.a]), collect([options.b])
+    found = compare_two(first, second)
+    lines = [f"A: {a}", f"B: {b}"]
     tables = found.files
     if options.json:
         notes = [text for each in tables.values() for text in (each.note, *each.remarks) if text]

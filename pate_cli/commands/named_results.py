@@ -19,8 +19,11 @@ __all__ = ["collect", "find_release"]
 _NONE = "no result.json or repeats.csv in it"
 
 
-def collect(names: Sequence[str], nothing: str = "no run found") -> pd.DataFrame:
-    """Repeats in and below directories, with every setting; what cannot be read is named on stderr."""
+def collect(names: Sequence[str], nothing: str = "no run found") -> tuple[list[Path], pd.DataFrame]:
+    """Directories that are named, and the repeats in and below them, with every setting.
+
+    What cannot be read is named on stderr.
+    """
     from pate_cli.results.listing import find
     from pate_cli.results.record import find_files
     from pate_cli.results.repeats import find_repeats
@@ -38,7 +41,7 @@ def collect(names: Sequence[str], nothing: str = "no run found") -> pd.DataFrame
         raise DataError(f"{where}: {nothing} ({'; '.join(reports)})")
     for report in reports:
         err().print(one_line(f"left out: {report}"), markup=False, soft_wrap=True)
-    return repeats
+    return paths, repeats
 
 
 def find_release(names: Sequence[str]) -> Path | None:

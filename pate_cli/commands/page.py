@@ -43,12 +43,10 @@ def main(argv: list[str]) -> int:
 
 
 def _of_repeats(argv: Sequence[str], options: argparse.Namespace) -> str:
-    from pate_cli.results.listing import find
     from pate_cli.results.report import report, sources_of
 
     views = {text: _view(text) for text in options.view}
-    places = [find(text) for text in options.paths]
-    repeats = collect(list(map(str, places)))
+    places, repeats = collect(options.paths)
     if not (repeats["status"] == "ok").any():
         raise DataError(f"{', '.join(map(str, places))}: no repeat is done, so there is nothing to show")
     more = [_section(text, view, repeats) for text, view in views.items()]

@@ -28,10 +28,7 @@ def main(argv: list[str]) -> int:
     if options.output is None and output.exists():
         raise InputError(f"{output}: is there already; --output {output} writes over it")
     check_file(output)
-    from pate_cli.results.listing import find
-
-    paths = list(map(find, options.paths)) or [_newest(Path("outputs"))]
-    repeats = collect(list(map(str, paths)), "no runs or frontier found")
+    paths, repeats = collect(options.paths or [_newest()], "no runs or frontier found")
 
     from pate_cli.results.figures import image
     from pate_cli.results.lines import check_columns, draw, notes, points
@@ -81,14 +78,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _newest(outputs: Path) -> Path:
-    """Directory of the newest sweep or frontier; a single run has no line to draw."""
-    patterns = ("*/*/repeats.csv", "*/*/*/result.json")
-    files = [file for pattern in patterns for file in outputs.glob(pattern)]
-    files = [
-        file for file in files if not (file.parent / "result.json").exists() or file.name != "repeats.csv"
-    ]
-    if not files:
-        raise DataError(f"{outputs}: no sweep or frontier in it; name a directory")
-    newest = max(files, key=lambda file: file.stat().st_mtime)
-    return newest.parents[1] if newest.name == "result.json" else newest.parent
+def _newest() -> str:
+    """Directory of the newest sweep, frontier or recipe; a single run has no line to draw."""
+    from pate_cli.results.listing import entries
+
+    found, _ = entries(["outputs"] if Path("outputs").is_dir() else [])
+    for entry in found:
+        if entry.kind not in ("run", "release"):
+            return str(entry.directory)
+    raise DataError("outputs: no sweep or frontier in it; name a directory")

@@ -39,9 +39,9 @@ def main(argv: list[str]) -> int:
     if (release := find_release(options.paths)) is not None:
         table = _quality(release, options)
     elif options.paired is not None:
-        table = paired(collect(options.paths), options.paired)
+        table = paired(collect(options.paths)[1], options.paired)
     else:
-        table = overview(collect(options.paths), by=by, pivot=options.pivot, metrics=options.metrics)
+        table = overview(collect(options.paths)[1], by=by, pivot=options.pivot, metrics=options.metrics)
     if terminal:
         print_table(table, options, "table")
     elif not outputs:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pate_cli.types import RepeatResult
 
 __all__ = ["RECORD_NAME", "SCHEMA_VERSION", "STATUSES", "Found", "RunRecord", "Summary", "find_files"]
-__all__ += ["find_records", "read_record", "summarise", "write_record"]
+__all__ += ["find_records", "parse_record", "read_record", "summarise", "write_record"]
 
 RECORD_NAME = "result.json"
 SCHEMA_VERSION = 1
@@ -211,7 +211,7 @@ def write_record(directory: str | Path, record: RunRecord, *, sync: bool = True)
 def read_record(path: str | Path) -> RunRecord:
     """Read one `result.json`; a `DataError` names the file and why it cannot be read."""
     try:
-        return _read(Path(path))
+        return parse_record(Path(path))
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
 
@@ -224,7 +224,7 @@ def find_records(paths: Iterable[str | Path]) -> Found:
     records = Found([], [])
     for file in find_files(paths, (RECORD_NAME,), records.unreadable):
         try:
-            records.records.append(_read(file))
+            records.records.append(parse_record(file))
         except DataError as error:
             records.unreadable.append((file, one_line(str(error))))
     return records
@@ -257,8 +257,8 @@ def _numbers_by_size(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
 
 
-def _read(path: Path) -> RunRecord:
-    """Read a record; DataError gives the reason if that fails."""
+def parse_record(path: Path) -> RunRecord:
+    """Read a record; a `DataError` gives the reason alone."""
     try:
         with open_file(path) as file:
             content = json.loads(file.read().decode(), parse_constant=_not_json)

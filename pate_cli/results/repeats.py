@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import DataError, one_line
-from pate_cli.results.record import RECORD_NAME, RunRecord, find_files, read_record
+from pate_cli.results.record import RECORD_NAME, RunRecord, find_files, parse_record
 from pate_cli.results.settings import NAMES, dataset_name, differing, row_hash, settings
 from pate_cli.terminal import open_file, write_file
 
@@ -227,10 +227,7 @@ class _Row:
 
 def _run(path: Path) -> list[_Row]:
     """Row of a run, with the settings of its record: files of earlier versions have the measures alone."""
-    try:
-        record = read_record(path)
-    except DataError as error:
-        raise DataError(str(error).removeprefix(f"{path}: ")) from error
+    record = parse_record(path)
     columns: dict[str, Any] = {"dataset": dataset_name(record.config, record.dataset)}
     columns |= {"method": one_line(record.mechanism)}
     columns |= {name: text for name, text in settings(record.config).items() if name not in columns}
