@@ -130,10 +130,11 @@ def _records(bought: Bought | None) -> None:
         passed = []
         try:
             for side, data in enumerate((X, other)):
+                labels = ["well"] * (len(data) - 1) + ["alone" if side else "well"]
+                cells = room.cells_of(bought, data, labels)
                 for seed in range(20):
                     recorder = RecordingDoor(SeededNoise(np.random.SeedSequence(seed)))
-                    labels = ["well"] * (len(data) - 1) + ["alone" if side else "well"]
-                    released = bought.release(room.cells_of(bought, data, labels), recorder)
+                    released = bought.release(cells, recorder)
                     found = bought.columns(BOUGHT, released)
                     seen[side] += "only" in (found["ward"].levels or ())
                     seen[side] += "alone" in bought.labels(released)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pandas as pd
 import pytest
 
 from pate_cli import pipeline
-from pate_cli.config import compose, parse
+from pate_cli.config import RunConfig, compose, parse
 from pate_cli.datasets.column import Column
 from pate_cli.datasets.encoding import TableEncoder
 from pate_cli.datasets.schema import Schema
@@ -30,6 +32,11 @@ COLUMNS = {
     "pay": Column(low=0.0, high=1e6, missing=True),
     "ward": Column("category", levels=["north", "south"]),
 }
+
+
+@cache
+def _config(*argv: str) -> RunConfig:
+    return parse(compose(list(argv)))
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class Beside:
         argv = [f"mechanism={self.name}", "eps=4", f"delta={DELTA}", "teacher.count=30", "release=true"]
         argv += ["split.public=null", "features=auto", "student=logistic", "generate.points=40"]
         argv += [*self.options, *more]
-        return pipeline.prepare(parse(compose(argv)), data, exact=self.exact)
+        return pipeline.prepare(_config(*argv), data, exact=self.exact)
 
     def data(self, kind: str, n: int) -> Dataset:
         """Records of declared columns."""
@@ -103,8 +110,8 @@ def eps_of(releases: list[tuple[float, float]], delta: float) -> float:
     from dp_accounting.pld import PLDAccountant
 
     accountant = PLDAccountant(value_discretization_interval=1e-3)
-    for sensitivity, sigma in releases:
-        accountant.compose(GaussianDpEvent(sigma / sensitivity))
+    for (sensitivity, sigma), times in Counter(releases).items():
+        accountant.compose(GaussianDpEvent(sigma / sensitivity), times)
     return float(accountant.get_epsilon(delta))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import tracemalloc
 from pathlib import Path
@@ -15,6 +16,8 @@ from sklearn.datasets import dump_svmlight_file
 
 from pate_cli import datasets, teachers
 from pate_cli.cli import main
+from pate_cli.datasets import splitting
+from pate_cli.engine import workers
 from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.learners import make_learner
 from pate_cli.teachers.parts import partition_blocks
@@ -56,6 +59,8 @@ def test_rows_are_those_of_one_array(folder, kind):
     assert np.array_equal(dense(view[rows[:50] % 400]), folder[1][some][rows[:50] % 400])
     assert view.blocks.tolist() == [int(np.sum((some >= a) & (some < a + n))) for a, n in _spans()]
     assert view[:0].shape == (0, 6)
+    sent = pickle.loads(pickle.dumps(view))  # as to a worker
+    assert np.array_equal(dense(sent[:]), folder[1][some])
 
 
 def _spans():
@@ -159,15 +164,28 @@ def test_a_file_changed_meanwhile_is_not_used(folder):
 
 
 def test_a_run_gives_the_same_numbers_whatever_the_workers(folder, monkeypatch):
+    """Repeats, or teachers where they are fewer, are sent as to a process, and done in this one."""
+    sent = []
+
+    def spread(_, call, shared, items):
+        monkeypatch.setattr(splitting, "_last", None)
+        for item in items:
+            sent.append(pickle.dumps((call, shared.only(item), item)))
+            assert len(sent[-1]) < 50_000  # no features
+            yield item, workers._attempt(*pickle.loads(sent[-1]), None)
+
+    monkeypatch.setattr(workers.Workers, "spread", spread)
     monkeypatch.chdir(folder[0])
+    given = ["dataset.path=parquet", "dataset.target=y", "teacher.count=20", "repeats=2", "eps=5"]
+    given += ["split.public=60", "features=none"]
     found = []
-    for workers in (1, 2):
-        given = ["dataset.path=parquet", "dataset.target=y", "teacher.count=20", "repeats=3", "eps=5"]
-        given += ["split.public=60", f"compute.workers={workers}", f"hydra.run.dir=out{workers}"]
-        assert main(["run", "dataset=shards", *given]) == 0
-        record = json.loads(Path(f"out{workers}", "result.json").read_text())
+    for count in (1, 2, 4):
+        out = [f"compute.workers={count}", f"hydra.run.dir=out{count}"]
+        assert main(["run", "dataset=shards", *given, *out]) == 0
+        record = json.loads(Path(f"out{count}", "result.json").read_text())
         found.append((record["accuracy"], record["eps_ex_post"], record["sizes"]))
-    assert found[0] == found[1]
+    assert len(sent) > 4
+    assert found == [found[0]] * 3
 
 
 @pytest.mark.parametrize(

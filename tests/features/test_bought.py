@@ -139,9 +139,11 @@ def small(n=400):
 
 
 def left(one, X, seed):
-    return one.columns(
-        COLUMNS, one.release(cells_of(one, X), Door(SeededNoise(np.random.SeedSequence(seed))))
-    )
+    return drawn(one, cells_of(one, X), seed)
+
+
+def drawn(one, cells, seed):
+    return one.columns(COLUMNS, one.release(cells, Door(SeededNoise(np.random.SeedSequence(seed)))))
 
 
 def test_one_record_moves_no_more_than_is_paid_for():
@@ -176,9 +178,10 @@ def test_no_draw_tells_an_odd_record():
         "bounds": lambda text, number: number.high != 100,
     }
     seen = {name: np.zeros(2) for name in events}
+    cells = [cells_of(one, data) for data in (X, other)]
     for seed in range(500):
-        for side, data in enumerate((X, other)):
-            found = left(one, data, [seed, side])
+        for side, each in enumerate(cells):
+            found = drawn(one, each, [seed, side])
             for name, event in events.items():
                 seen[name][side] += event(found["text"], found["number"])
     apart = {name: abs(a - b) / 500 for name, (a, b) in seen.items()}
@@ -208,10 +211,11 @@ def test_bounds_of_dates_are_years_that_no_one_record_decides():
     days = np.arange(400) % 1826 * 4.5 + 16436  # from 2015 to the end of 2019
     X, other = pd.DataFrame({"when": days}), pd.DataFrame({"when": np.append(days[1:], 2932896)})
     seen = np.zeros(2)
+    cells = [cells_of(one, data) for data in (X, other)]
     for seed in range(200):
-        for side, data in enumerate((X, other)):
+        for side, each in enumerate(cells):
             door = Door(SeededNoise(np.random.SeedSequence([seed, side])))
-            found = one.columns(when, one.release(cells_of(one, data), door))["when"]
+            found = one.columns(when, one.release(each, door))["when"]
             if (seed, side) == (1, 0):
                 assert found.about == "2015-01-01 to 2019-12-31"
             seen[side] += found.high > 40_000

@@ -29,7 +29,7 @@ def law(count, sigma, x):
 
 def outcomes(a, b, other, least, sigma, after):
     """Law of (what is bought of a and b, noisy count of the records of a): others are of the larger one."""
-    x = np.arange(-120, 200)
+    x = np.arange(-45, 90)  # more than ten deviations on either side
     one, two = law(a, sigma, x), law(b, sigma, x) if b else np.zeros(len(x))
     held = one[x < least].sum(), two[x < least].sum() if b else 1.0
     first, second = one[x >= least], two[x >= least]
@@ -37,7 +37,7 @@ def outcomes(a, b, other, least, sigma, after):
     larger = np.greater.outer(x[x >= least], x[x >= least])
     parts = [(grid * larger, a + other), (grid * ~larger, a)]
     parts += [(first * held[1], a + b + other), (held[0] * second, 0), (np.array([held[0] * held[1]]), 0)]
-    rest = np.arange(-60, 120)
+    rest = np.arange(-50, 100)
     return np.concatenate([np.multiply.outer(p.ravel(), law(n, after, rest)).ravel() for p, n in parts])
 
 
@@ -88,10 +88,11 @@ def test_no_draw_tells_an_odd_label():
         "the order": lambda found: found.names != tuple(sorted(found.names)),
     }
     seen = {name: np.zeros(2) for name in events}
+    cells = [cells_of(one, pd.DataFrame(), each) for each in sides]
     for seed in range(500):
-        for side, each in enumerate(sides):
+        for side, each in enumerate(cells):
             door = Door(SeededNoise(np.random.SeedSequence([seed, side])))
-            found = BoughtClasses.of(one.labels(one.release(cells_of(one, pd.DataFrame(), each), door)))
+            found = BoughtClasses.of(one.labels(one.release(each, door)))
             for name, event in events.items():
                 seen[name][side] += event(found)
     apart = {name: abs(a - b) / 500 for name, (a, b) in seen.items()}
