@@ -42,6 +42,8 @@ class Card:
         self.facts, self.place = facts, place
         self.guarantee, self.sizes, self.data = facts["guarantee"], facts["sizes"], facts["data"]
         self.eps, self.delta = float(self.guarantee["eps"]), float(self.guarantee["delta"])
+        if not (0 < self.eps < math.inf and 0 <= self.delta < 1):
+            raise ValueError("no guarantee")
         self.who = "person" if (self.guarantee.get("protects") or {}).get("unit") else "record"
         self.has_model = "student.skops" in facts.get("files", ["student.skops"])
         self.quality = Quality.stated(facts)

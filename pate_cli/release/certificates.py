@@ -67,7 +67,7 @@ def read_certificate(directory: Path) -> tuple[bytes, dict[str, Any], dict[str, 
         raise DataError(f"{directory}: no {path.name}{_unfinished(directory)}; {ACCEPTED}")
     try:
         content = read_text(path)
-        facts = dict(json.loads(content))
+        facts = dict(json.loads(content, parse_constant=_no_number))
         version = facts["schema_version"]
         about = {
             name: one if isinstance(one, dict) else {"sha256": one}  # in version 2
@@ -81,6 +81,10 @@ def read_certificate(directory: Path) -> tuple[bytes, dict[str, Any], dict[str, 
         unknown = f"a certificate of version {shortened(repr(version))}"
         raise DataError(f"{path}: {unknown}; accepted: {', '.join(map(str, accepted))}")
     return content, facts, about
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(text)  # NaN and Infinity, which JSON does not have
 
 
 def made_of(directory: Path, make: Callable[[dict[str, Any]], Made]) -> Made:

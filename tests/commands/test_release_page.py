@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from html.parser import HTMLParser
@@ -178,6 +179,11 @@ def test_certificates_of_before_are_shown_and_others_refused(place, tmp_path, ca
     wrong = {
         "a version": ({**facts, "schema_version": 7}, "a certificate of version 7"),
         "no sizes": ({key: facts[key] for key in facts if key != "sizes"}, "lacks what a page says"),
+        "no guarantee": (
+            {**facts, "guarantee": {**facts["guarantee"], "eps": "nan"}},
+            "lacks what a page says",
+        ),
+        "no number": ({**facts, "n_asked": math.nan}, "damaged"),
         "a list": ([], "damaged"),
     }
     for content, said in wrong.values():
