@@ -17,6 +17,7 @@ from pate_cli.errors import ConfigError, one_line
 from pate_cli.release import Ledger, Protected, open_ledgers
 from pate_cli.release.ledger import shown
 from pate_cli.release.verification import charged_elsewhere
+from pate_cli.results.settings import dataset_name
 from pate_cli.terminal import err, out, remark
 
 if TYPE_CHECKING:
@@ -77,8 +78,7 @@ def _init(options: argparse.Namespace) -> int:
     chosen = parse(config).dataset
     dataset = datasets.load(chosen.name, **chosen.options)
     directory = open_ledgers(options.ledger or config.get("ledger"))
-    path = chosen.options.get("path")  # a ledger of a file is known by the file's name
-    name = Path(path).name if isinstance(path, str) else dataset.name
+    name = dataset_name(config, dataset.name)  # a ledger of a file is known by the file's name
     ledger = directory.init(
         dataset.checksum,
         name,

@@ -244,8 +244,9 @@ def _as_typed(options: Mapping[str, Any], schema: Schema | None) -> dict[str, An
     """Name of the file, its target, and how it is written: of what was typed, or declared in a schema."""
     declared = {} if schema is None else {**schema.form, "sep": schema.form.get("delimiter")}
     form = {key: options.get(key) if options.get(key) is not None else declared.get(key) for key in _FORM}
+    files = [options.get(key) for key in ("path", "private")] + [schema.data if schema else None]
     return {
-        "file": next((options[key] for key in ("path", "private") if options.get(key)), None),
+        "file": next((Path(file).name for file in files if file not in (None, "???")), None),
         "target": schema.target if schema else options.get("target"),
         "form": {key: value for key, value in form.items() if value is not None},
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from os import PathLike
@@ -119,12 +120,11 @@ def settings(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def dataset_name(config: Mapping[str, Any], default: str) -> str:
-    """Name of a dataset: of its file, where it has one of the user's."""
+    """Name of a dataset: of its file, where it has one of the user's, or of the schema that names it."""
     group = config.get("dataset")
-    paths = [group.get(key) for key in ("path", "private")] if isinstance(group, dict) else []
-    return one_line(
-        next((Path(path).name for path in paths if isinstance(path, str) and path != "???"), default)
-    )
+    paths = [group.get(key) for key in ("path", "private", "schema")] if isinstance(group, dict) else []
+    name = next((Path(path).name for path in paths if isinstance(path, str) and path != "???"), default)
+    return one_line(re.sub(r"\.schema\.ya?ml$", "", name))
 
 
 def differing(rows: Sequence[Mapping[str, Any]], keys: Iterable[str]) -> list[str]:

@@ -434,6 +434,7 @@ def test_a_public_file_gives_bounds_and_levels_and_the_release_says_where_from(t
     assert main(["run", *given, *more]) == 0
     certificate = json.loads(next(Path("rel").glob("certificate.json")).read_text())
     assert certificate["data"]["schema"]["gaps"]["from"] == "hand"
+    assert certificate["data"]["file"] == "german.csv"
     assert certificate["data"]["schema"]["zip"]["from"] == "public.csv"
     assert main(["verify", "rel"]) == 0
     assert main(["predict", "rel/student.skops", "german.csv", "--id", "id"]) == 0

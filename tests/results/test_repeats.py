@@ -278,6 +278,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, content, said):
 def test_a_dataset_of_files_is_called_by_the_private_one():
     assert dataset_name({"dataset": {"path": "???", "private": "a/priv.csv"}}, "csv") == "priv.csv"
     assert dataset_name({"dataset": {"path": "???"}}, "csv") == "csv"
+    assert dataset_name({"dataset": {"path": "???", "schema": "a/mine.schema.yaml"}}, "csv") == "mine"
 
 
 def test_a_setting_is_compared_among_those_that_have_it():
