@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-__all__ = ["EPS_NOTE", "EPS_USED", "LEVEL", "T_NOTE", "Interval", "mean_ci", "simultaneous"]
+__all__ = ["EPS_NOTE", "EPS_USED", "LEVEL", "MEASURED", "T_NOTE", "Interval", "mean_ci", "simultaneous"]
 
 LEVEL = 0.95
 EPS_NOTE = "eps is the guarantee, of one repeat."
@@ -15,6 +15,7 @@ EPS_USED = (
     "eps used is what the answers that came out would have needed, computed from private records: do not "
     "publish it, and do not count it in place of eps."
 )
+MEASURED = "Measured on held-out records: not differentially private."
 T_NOTE = "± is half a two-sided 95% interval of Student's t, t s/sqrt(n) over n repeats"
 
 

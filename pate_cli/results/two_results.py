@@ -9,13 +9,13 @@ import pandas as pd
 
 from pate_cli.results.answers import repeats_that_tell
 from pate_cli.results.boards import ACCURACY
-from pate_cli.results.interval import Interval
+from pate_cli.results.interval import EPS_NOTE, MEASURED, T_NOTE, Interval
 from pate_cli.results.marks import listed, name
-from pate_cli.results.means import MeasuredRow, other_splits, paired_difference, rows_of
+from pate_cli.results.means import MeasuredRow, flat, other_splits, paired_difference, rows_of, sort_keys
 from pate_cli.results.next_steps import NextStep, overrides
 from pate_cli.results.page import Report
-from pate_cli.results.paired import compare
-from pate_cli.results.tables import Head, Table, number
+from pate_cli.results.settings import BASELINES, differing
+from pate_cli.results.tables import ABSENT, Head, Table, number
 
 __all__ = ["compare_two"]
 
@@ -23,12 +23,18 @@ _SHOWN = {"accuracy": "accuracy, %", "roc_auc": "ROC AUC, %"}
 _SHOWN |= {"n_answered": "labels given", "label_accuracy": "labels right, %"}
 _SAME = ("dataset", "eps", "seed", "teachers")
 _MOST = 3  # settings that are shown
+_PUBLIC = ("eps", "delta", "n_teachers", "budget")
+_ENDED = {"infeasible": "cannot run", "failed": "broke off", "error": "broke off"}
 
 
 def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
-    """Compare two results; of two single rows the five that matter."""
-    every = compare(first, second)
-    rows = [*rows_of(first), *rows_of(second)]
+    """Compare two results; of two single rows the few settings and measures that matter.
+
+    Rows of results with several are paired by what differs between the rows of one.
+    """
+    sides = rows_of(first), rows_of(second)
+    every = {"settings": _differences(*sides), "table": _table(*_pairs(*sides))}
+    rows = [*sides[0], *sides[1]]
     if len(rows) != 2 or not all(row.n for row in rows):
         return _many(every)
     a, b = rows
@@ -82,7 +88,7 @@ def _many(every: dict[str, Table]) -> Report:
 
 
 def _measures(records: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
-    """Cells of the measures that matter, of the records of `compare`."""
+    """Cells of the measures that matter, of the records of `_table`."""
     by_name = {record["measure"]: record for record in records}
     for measure, words in _SHOWN.items():
         record = by_name.get(measure, {})
@@ -123,3 +129,93 @@ def _apart(rows: Sequence[MeasuredRow], needed: int) -> NextStep | None:
         for key, text in typed[0].items()
     ]
     return "tell them apart", [["pate", "run", "-m", *both, f"repeats={needed}"]]
+
+
+# --- every setting that differs, and every measure ------------------------------------------------
+
+
+def _differences(first: Sequence[MeasuredRow], second: Sequence[MeasuredRow]) -> Table:
+    """Settings and public numbers whose values are not the same in two results, baselines apart.
+
+    Where the file of one does not hold all settings (as that of a frontier), those that both have.
+    """
+    sides = [[row for row in rows if row["method"] not in BASELINES] or rows for rows in (first, second)]
+    names = dict.fromkeys(n for rows in sides for row in rows for n in (*row.left, *_PUBLIC, "checksum"))
+    whole = all(row["seed"] is not None for rows in sides for row in rows)
+    records = []
+    for setting in names:
+        values = [_values(rows, setting) for rows in sides]
+        if setting != "job" and values[0] != values[1] and (whole or ABSENT not in values):
+            records.append({"setting": setting, "A": values[0], "B": values[1]})
+    cells = [list(record.values()) for record in records]
+    columns = [Head(head, numeric=False, prose=head != "setting") for head in ("setting", "A", "B")]
+    remarks = [] if cells else ["A and B have the same settings"]
+    if not whole:
+        remarks.append("settings that only one of the files holds are left out")
+    return Table(columns, cells, records, remarks=remarks)
+
+
+def _values(rows: Sequence[MeasuredRow], name: str) -> str:
+    """Values of a column over rows, in order."""
+    texts = {row[name] if isinstance(row[name], str) else number(row[name], "g") for row in rows}
+    texts = {text[:12] for text in texts} if name == "checksum" else texts
+    texts = texts - {ABSENT} or texts
+    return ", ".join(text for _, text in sorted(zip(sort_keys(texts), texts, strict=True)))
+
+
+def _pairs(
+    first: Sequence[MeasuredRow], second: Sequence[MeasuredRow]
+) -> tuple[list[tuple[str, MeasuredRow, MeasuredRow]], list[str]]:
+    """Rows of both that belong together, with what tells each pair from the others; and what has none."""
+    names = dict.fromkeys(n for row in (*first, *second) for n in (*row.left, "eps") if n != "job")
+    apart = [differing([row.columns for row in rows], names) for rows in (first, second)]
+    keys = [name for name in names if name in {*apart[0], *apart[1]}]
+
+    def key(row: MeasuredRow) -> tuple[Any, ...]:
+        return tuple(row[name] for name in keys)
+
+    def said(row: MeasuredRow) -> str:
+        return " ".join(f"eps {row[n]:g}" if n == "eps" else str(row[n]) for n in keys if row[n] is not None)
+
+    others = {key(row): row for row in second}
+    pairs = [(said(row), row, others[key(row)]) for row in first if key(row) in others]
+    done = {key(row) for _, row, _ in pairs}
+    alone = {"A": first, "B": second}
+    remarks = [
+        f"only in {name}: {said(row)}" for name, rows in alone.items() for row in rows if key(row) not in done
+    ]
+    return pairs, remarks
+
+
+def _table(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], remarks: list[str]) -> Table:
+    """Every measure of both, and its paired difference; of several rows a terminal shows accuracy alone."""
+    several = len(pairs) > 1
+    records, cells = list[dict[str, Any]](), []
+    for said, row, other in pairs:
+        why = other_splits(row, other)
+        where = f"{said}: " if several else ""
+        for side, each in (("A", row), ("B", other)):
+            if each.status != "ok":
+                remarks.append(f"{where}{side} {_ENDED.get(each.status, 'did not end')}: {each.reason}")
+        for measure in _measures_of(row, other):
+            means = [each.over(measure) for each in (row, other)]
+            gap = None if why else paired_difference(row, other, measure)
+            record = {"row": said or None, "measure": measure} | flat({"A": means[0], "B": means[1]})
+            records.append(
+                record | flat({"difference": gap}) | {"n": gap.n if gap else 0, "reason": why or None}
+            )
+            shown = [*map(number, means), number(gap, "+.4f") if gap else ABSENT, str(gap.n if gap else 0)]
+            if not several or measure == "accuracy":
+                cells.append([said if several else measure, *shown])
+        if why:
+            remarks.append(f"{where}no paired differences: {why}")
+    heads = ["row" if several else "measure", "A ± ci95", "B ± ci95", "A less B ± ci95", "n"]
+    columns = [Head(head, numeric=index > 0) for index, head in enumerate(heads)]
+    note = f"{'Accuracy. ' * several}Differences repeat by repeat at the same splits. {MEASURED} {T_NOTE}."
+    return Table(columns, cells, records, f"{note} {EPS_NOTE}", remarks, EPS_NOTE)
+
+
+def _measures_of(*rows: MeasuredRow) -> Iterable[str]:
+    """Measures of rows, accuracy first; the time they took last."""
+    names = dict.fromkeys(name for row in rows for name in row.measures)
+    return sorted(names, key=lambda name: (name == "seconds", name != "accuracy"))
