@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 from scipy.special import stdtrit
 
-from pate_cli.results import Interval, RunRecord, write_record
+from pate_cli.results import Interval, RunRecord
 from pate_cli.results.overview import overview
+from pate_cli.results.record import write_record
 from pate_cli.results.repeats import RepeatsFile, find_repeats
 from pate_cli.results.tables import Table
 from pate_cli.types import RepeatResult

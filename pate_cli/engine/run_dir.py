@@ -14,13 +14,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pate_cli import results, terminal
+from pate_cli import terminal
 from pate_cli.engine import schedule
 from pate_cli.engine.progress import Advance, reporting
 from pate_cli.engine.rows import Row
 from pate_cli.engine.store import PLACE, RepeatRecord, RepeatStore
 from pate_cli.errors import InputError
-from pate_cli.results.record import RECORD_NAME
+from pate_cli.results.provenance import collect_provenance
+from pate_cli.results.record import RECORD_NAME, RunRecord, find_records, summarise, write_record
 from pate_cli.results.repeats import RepeatsFile
 from pate_cli.terminal import write_file
 
@@ -141,7 +142,7 @@ class _RunDirectory:
     @property
     def accuracy(self) -> float | None:
         """Mean accuracy of the repeats done, None where there is none."""
-        interval = results.summarise(self._done).accuracy
+        interval = summarise(self._done).accuracy
         return interval.mean if interval else None
 
     def start(self, *, record: bool = True) -> None:
@@ -204,14 +205,14 @@ class _RunDirectory:
 
     def _write_record(self, status: str, message: str | None) -> None:
         row, prepared = self._row, self._row.checked
-        summary: dict[str, Any] = dict(vars(results.summarise(self._done)))
+        summary: dict[str, Any] = dict(vars(summarise(self._done)))
         if prepared and not self._done:
             summary |= {"eps": prepared.whole.guarantee.eps, "delta": prepared.delta}
             summary |= {"n_teachers": prepared.n_teachers}
         if status == "infeasible":
             summary["eps"] = row.config.eps  # as typed, to tell it from the other points
         process = {"process": {"host": platform.node(), "pid": os.getpid()}} if status == "running" else {}
-        record = results.RunRecord(
+        record = RunRecord(
             status=status,
             dataset=row.config.dataset.name,
             mechanism=row.config.mechanism.label,
@@ -219,7 +220,7 @@ class _RunDirectory:
             sizes=prepared.counts if prepared else {},
             plan={"protects": prepared.protects, **prepared.whole.describe()} if prepared else {},
             provenance=process
-            | results.collect_provenance(
+            | collect_provenance(
                 seed=row.config.seed,
                 dataset_checksum=prepared.dataset.checksum if prepared else "",
                 started=self._started,
@@ -230,12 +231,12 @@ class _RunDirectory:
             **summary,
         )
         # of hundreds of jobs, each found again in the store: not worth waiting for the disk
-        results.write_record(self._directory, record, sync=not self._in_sweep)
+        write_record(self._directory, record, sync=not self._in_sweep)
 
 
 def ended(directory: Path, *, n_jobs: int = 1) -> tuple[list[str], bool]:
     """Say what of a run, or of a sweep of `n_jobs`, did not finish; and whether a record is there at all."""
-    records = results.find_records([directory])
+    records = find_records([directory])
     fine = ("ok", "infeasible")  # that a point of a sweep cannot work is a finding
     bad = sum(record.status not in fine for record in records.records) + len(records.unreadable)
     lost = max(0, n_jobs - len(records.records) - len(records.unreadable))

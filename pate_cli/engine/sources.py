@@ -7,7 +7,7 @@ from typing import Any
 from pate_cli.datasets.known_files import ENTRIES
 from pate_cli.engine.loaded import code_version, library_versions
 from pate_cli.engine.recipe_plan import missing_data
-from pate_cli.results import versions
+from pate_cli.results.provenance import versions
 
 __all__ = ["dependencies", "sources"]
 

@@ -17,7 +17,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli import results
 from pate_cli.datasets import FILES as FILES_OF_A_DATASET
 from pate_cli.datasets.schema import Schema, certified
 from pate_cli.errors import ConfigError
@@ -25,6 +24,8 @@ from pate_cli.features.bought import SOURCE
 from pate_cli.release.card import OPEN_ROWS, Card
 from pate_cli.release.certificates import CERTIFICATE, CERTIFICATE_VERSION
 from pate_cli.results.page import markdown
+from pate_cli.results.provenance import versions
+from pate_cli.results.settings import config_hash, plain
 from pate_cli.runs.evaluation import stated
 from pate_cli.students import dump_student, says_one_class
 
@@ -78,7 +79,7 @@ def record(run: Prepared, raw: Mapping[str, Any], id: str) -> dict[str, Any]:
         "status": "running",
         "dataset": dataset.name,
         "mechanism": run.config.mechanism.label,
-        "config_hash": results.config_hash(results.plain(config)),
+        "config_hash": config_hash(plain(config)),
         "sizes": run.counts,
         "n_teachers": run.n_teachers,
         "n_asked": None,
@@ -90,9 +91,9 @@ def record(run: Prepared, raw: Mapping[str, Any], id: str) -> dict[str, Any]:
         "accuracy": None,
         "diagnostics": {},
         "plan": {"protects": run.protects, **run.whole.describe()},
-        "provenance": {"versions": results.versions() | {"opendp": metadata.version("opendp")}},
+        "provenance": {"versions": versions() | {"opendp": metadata.version("opendp")}},
         "message": "not done: it still goes on, or was killed; pate ledger show says whether it is charged",
-        "config": results.plain(config),
+        "config": plain(config),
         "notes": _NOTES,
     }
 

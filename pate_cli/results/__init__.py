@@ -11,39 +11,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from pate_cli.results.interval import Interval
-from pate_cli.results.provenance import collect_provenance, versions
-from pate_cli.results.record import (
-    STATUSES,
-    Found,
-    RunRecord,
-    Summary,
-    find_records,
-    read_record,
-    summarise,
-    write_record,
-)
+from pate_cli.results.record import RunRecord, read_record
 from pate_cli.results.repeats import read_repeats
-from pate_cli.results.settings import config_hash, plain
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "STATUSES",
-    "Found",
-    "Interval",
-    "RunRecord",
-    "Summary",
-    "collect_provenance",
-    "config_hash",
-    "find_records",
-    "plain",
-    "read_record",
-    "read_repeats",
-    "summarise",
-    "versions",
-    "write_record",
-]
+__all__ = ["Interval", "RunRecord", "read_record", "read_repeats"]
 
 
 class _Room(ModuleType):

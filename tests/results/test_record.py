@@ -13,7 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pate_cli.results import Interval, RunRecord, collect_provenance, config_hash, summarise
+from pate_cli.results import Interval, RunRecord
+from pate_cli.results.provenance import collect_provenance
+from pate_cli.results.record import summarise
+from pate_cli.results.settings import config_hash
 from pate_cli.types import RepeatResult, Votes
 
 
