@@ -23,7 +23,7 @@ start = time.process_time()
 _READS = {
     "csv": ("datasets.load('csv', path=sys.argv[1], target='y')", "pandas.read_csv"),
     "parquet": ("datasets.load('parquet', path=sys.argv[1], target='y')", "pandas.read_parquet"),
-    "libsvm": ("libsvm.parse(pathlib.Path(sys.argv[1]))", "sklearn.datasets.load_svmlight_file"),
+    "libsvm": ("libsvm.load_file(pathlib.Path(sys.argv[1]))", "sklearn.datasets.load_svmlight_file"),
 }
 
 

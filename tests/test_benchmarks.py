@@ -83,6 +83,7 @@ def test_peak_memory_is_that_of_the_command(tmp_path):
 
 def test_sparse_records_as_described(tmp_path):
     reading.write_sparse(tmp_path / "sparse", 50, 300, 10)
-    X, y, _ = libsvm.parse(tmp_path / "sparse")
+    file = libsvm.load_file(tmp_path / "sparse")
+    X, y = file.X, file.labels
     assert X.shape[0] == 50
     assert {float(name) for name in y.names} == {-1.0, 1.0}

@@ -87,9 +87,9 @@ def _known(name: str) -> dict[str, Any]:
     """Record of a dataset for JSON; of a reader of files, its name alone."""
     about = ENTRIES.get(name) or EMBEDDED.get(name)
     sizes = {key: getattr(about, f"n_{key}", None) for key in ("records", "features", "classes")}
-    paths = [find(file) for file in about.files] if about else []
-    files = [str(path) for path in paths if path]
-    return {"name": name, **sizes, "files": files, "missing": len(paths) - len(files)}
+    needed = about.files if about else ()
+    files = [str(here[1]) for file in needed if (here := find(file))]
+    return {"name": name, **sizes, "files": files, "missing": len(needed) - len(files)}
 
 
 def _fetch(entries: list[KnownDataset], *, as_json: bool) -> int:

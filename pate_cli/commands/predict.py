@@ -20,9 +20,9 @@ from pate_cli.commands.reporting import say
 from pate_cli.datasets import kind_of
 from pate_cli.datasets.column import distinct_texts
 from pate_cli.datasets.labels import Labels, identity
-from pate_cli.datasets.libsvm import parse
+from pate_cli.datasets.libsvm import load_file
 from pate_cli.datasets.names import shown
-from pate_cli.datasets.new_records import training_table
+from pate_cli.datasets.new_records import read_new, training_schema
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.results.tables import Head, Table
 from pate_cli.students import load_student
@@ -177,14 +177,13 @@ def _numbered(args: argparse.Namespace, model: SavedStudent) -> _Records:
         if getattr(args, option) is not None:
             raise ConfigError(f"--{option}", getattr(args, option), f"nothing for a LIBSVM file: {why}")
     from_0 = None if model.first_index is None else model.first_index == 0
-    X, y, _ = parse(args.data, model.n_features, from_0=from_0)
-    return _Records(X, y)
+    file = load_file(args.data, model.n_features, from_0=from_0)
+    return _Records(file.X, file.labels)
 
 
 def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
     """Records of a CSV or Parquet file, checked against the training table."""
-    trained = training_table(model.encoder, str(args.model))
-    schema = trained.schema
+    schema = training_schema(model.encoder, str(args.model))
     named = {option: getattr(args, option) for option in ("target", "id")}
     text = {*schema.texts, schema.target, *named.values()} - {None}
     table = read_table(args.data, args, text, schema.form)
@@ -192,7 +191,7 @@ def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
     for option, column in named.items():
         if column is not None and column not in columns:
             raise ConfigError(f"--{option}", column, f"a column of {args.data}: {', '.join(columns)}")
-    frame, remarks = trained.read(table)
+    frame, remarks = read_new(schema, table)
     target = args.target or (schema.target if schema.target in columns else None)
     labels = (
         None if target is None else table.labels(target, schema.missing, "--target", missing=True, one=True)

@@ -7,15 +7,14 @@ lists, with "?", a missing value, where it occurs. Numbers are scaled to [0, 1] 
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from pate_cli.datasets import known_files
+from pate_cli.datasets.known_files import Options, joined
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.reading import read_bytes
+from pate_cli.datasets.three_files import LoadedFile
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset
 
@@ -70,11 +69,6 @@ CATEGORIES: dict[str, list[str]] = {
 """Categories of each other column, as `adult.names` lists them."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """No options."""
-
-
 def load(name: str, options: Options) -> Dataset:
     """Load `adult.data` and `adult.test`, joined.
 
@@ -84,11 +78,11 @@ def load(name: str, options: Options) -> Dataset:
     ----------
     Becker and Kohavi (1996), Adult, UCI Machine Learning Repository.
     """
-    return known_files.joined(name, _parse)
+    return joined(name, _parse)
 
 
-def _parse(path: Path) -> tuple[Any, Any, str]:
-    """Features, labels and checksum of one file; refuses cells that the documentation does not list."""
+def _parse(path: Path) -> LoadedFile:
+    """Read one file; refuses cells that the documentation does not list."""
     import pandas as pd
     import scipy.sparse as sp
 
@@ -116,4 +110,4 @@ def _parse(path: Path) -> tuple[Any, Any, str]:
         table[name].to_numpy()[:, None] == np.array(categories) for name, categories in CATEGORIES.items()
     ]
     labels = Labels.of(table["income"].to_numpy(dtype=str))
-    return sp.csr_matrix(np.hstack([scaled, *flags])), labels, checksum
+    return LoadedFile(path, sp.csr_matrix(np.hstack([scaled, *flags])), labels, checksum, str)

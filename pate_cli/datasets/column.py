@@ -25,7 +25,7 @@ from pate_cli.types import FloatArray, IntArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ASKED", "KINDS", "MISSING", "NO_NUMBER", "NUMBER", "Column", "Reading", "bounds_of"]
+__all__ = ["ASKED", "KINDS", "MISSING", "NO_NUMBER", "NUMBER", "Column", "Reading"]
 __all__ += ["distinct_texts", "is_missing", "levels_of", "number_of", "plain_numbers", "unit_of"]
 
 KINDS = ("number", "date", "category", "ignored")
@@ -35,18 +35,10 @@ MISSING = frozenset(
 )
 """Cells that hold no value, in small letters, in columns of every kind."""
 
-ASKED = frozenset(
-    {
-        "unknown",
-        "missing",
-        "unbekannt",
-        "keine angabe",
-        "inconnu",
-        "bilinmiyor",
-        "refused",
-        "prefer not to say",
-    }
-    | {"don't know", "not stated", "not applicable", "no answer", "ne sait pas", "weiß nicht"}
+ASKED = (
+    frozenset(["unknown", "missing", "unbekannt", "keine angabe", "inconnu", "bilinmiyor", "refused"])
+    | {"prefer not to say", "don't know", "not stated", "not applicable", "no answer"}
+    | {"ne sait pas", "weiß nicht"}
 )
 """Cells that hold no number; whether they are a level of a category its owner decides."""
 
@@ -147,6 +139,12 @@ class Column:
         if bound is None:
             return ""
         return as_date(bound) if self.kind == "date" else f"{bound:.10g}"
+
+    def beyond(self, values: FloatArray) -> Any:
+        """Which numbers are beyond the bounds; the last day of dates is not."""
+        if self.low is None or self.high is None:
+            return np.zeros(len(values), dtype=bool)
+        return (values < self.low) | (values > self.high + (self.kind == "date"))
 
     def read(self, cells: pd.Series, words: Collection[str] = (), decimal: str = ".") -> Reading:
         """Read a column of a `RecordTable`: float64, or a category of texts; `words` are of all columns.
@@ -278,9 +276,3 @@ def number_of(
         return None if math.isinf(value) else -value if minus else value
 
     return parse
-
-
-def bounds_of(values: FloatArray, *, dates: bool = False) -> tuple[float, float]:
-    """Least and largest of some numbers; of dates the whole days."""
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    return (math.floor(low), math.floor(high)) if dates else (low, high)

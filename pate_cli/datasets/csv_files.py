@@ -232,10 +232,7 @@ def _plain_records(raw: bytes, found: Written) -> _Records | None:
     else:
         pairs = zip(starts.tolist(), ends.tolist(), strict=True)
         marks = _marks([raw[start:end] for start, end in pairs][found.header :], found)
-    if quoted and (newlines := int(np.count_nonzero(characters == 10))) >= len(ends):
-        lines = np.searchsorted(np.flatnonzero(characters == 10), starts) + 1 if newlines else starts
-    else:
-        lines = np.arange(1, len(ends) + 1)
+    lines = np.searchsorted(np.flatnonzero(characters == 10), starts) + 1
     body = raw[starts[1] :] if found.header else raw
     return names, body, lines[found.header :], marks
 

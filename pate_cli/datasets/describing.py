@@ -10,6 +10,7 @@ is asked.
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from pate_cli.datasets.asking import Ask, Decision
-from pate_cli.datasets.column import Column, Reading, bounds_of, distinct_texts
+from pate_cli.datasets.column import Column, Reading, distinct_texts
 from pate_cli.datasets.column_names import proposed_bounds
+from pate_cli.datasets.dates import EPOCH
 from pate_cli.datasets.deciding import decide, point_of
 from pate_cli.datasets.distinct import Cells
 from pate_cli.datasets.labels import in_order, spellings
@@ -87,8 +89,8 @@ def describe(
         found[name] = entry
         if name == target:
             continue
-        columns[name] = entry if public else _private(name, column, edits.get(name, {}), rows, point)
-        if reading is not None and not public and (n := _beyond(columns[name], reading)):
+        columns[name] = entry if public else _private(name, column, rows, point)
+        if reading is not None and not public and (n := columns[name].beyond(reading.values).sum()):
             bounds = f"{columns[name].about} ({columns[name].source})"
             remarks.append(f"{name!r}: {n:,} cells beyond {bounds}, to be clipped")
     refused += [pair for name, decision in decisions.items() for pair in _lines(table, name, decision)]
@@ -127,7 +129,7 @@ def _decisions(
     used: bool,
 ) -> tuple[dict[str, Decision], str]:
     """Decision on each column, by all records; of a private table asked where a part decides otherwise."""
-    marks = _dealt(marks_of(table))
+    marks = None if public else _dealt(marks_of(table))
     cells = {}
     for name in [name for name in table.columns if name != unit]:
         given = {k: v for k, v in edits.get(name, {}).items() if (name, k) != (target, "missing")}
@@ -137,7 +139,7 @@ def _decisions(
     every = list(cells.values())
     point = point_of(every, None, table.decimal)
     whole = {name: decide(one, None, point, target=name == target) for name, one in cells.items()}
-    if public:
+    if marks is None:
         return whole, point[0]
     for name, decision in whole.items():
         if used and name != target and decision.column.kind != "ignored":
@@ -174,9 +176,7 @@ def marks_of(table: RecordTable) -> IntArray:
     total = np.zeros(len(table.frame), dtype=np.int64)
     for name in table.columns:
         texts, codes = distinct_texts(table.frame[name])
-        total += np.array([zlib.crc32(text.encode("utf-8", "replace")) for text in texts], dtype=np.int64)[
-            codes
-        ]
+        total += np.array([zlib.crc32(text.encode("utf-8", "replace")) for text in texts])[codes]
     return total
 
 
@@ -218,7 +218,8 @@ def _bounded(column: Column, reading: Reading) -> Column:
     if column.is_number:
         if column.low is not None or not len(reading.values) or np.isnan(reading.values).all():
             return column
-        low, high = bounds_of(reading.values, dates=column.kind == "date")
+        low, high = float(np.nanmin(reading.values)), float(np.nanmax(reading.values))
+        low, high = (math.floor(low), math.floor(high)) if column.kind == "date" else (low, high)
         return replace(column, low=low, high=high if high > low else low + 1)
     if column.kind != "category" or column.levels is not None:
         return column
@@ -231,27 +232,17 @@ def merged(texts: Any, *, kept: bool = False) -> list[str]:
     return list(in_order(counts if kept else spellings(counts).values()))
 
 
-def _private(
-    name: str, column: Column, edits: Mapping[str, Any], rows: RecordTable | None, point: str
-) -> Column:
+def _private(name: str, column: Column, rows: RecordTable | None, point: str) -> Column:
     """An entry without what private records decide."""
     if column.kind == "ignored" or column.source == "hand":
         return column
     if rows is not None and name in rows.columns:
         read = column.read(rows.frame[name], (), point)
         return replace(_bounded(column, read), source=rows.path.name)
-    today = float(dt.date.today().toordinal() - dt.date(1970, 1, 1).toordinal())
+    today = float(dt.date.today().toordinal() - EPOCH)
     if bounds := proposed_bounds(name, column, today):
         return replace(column, low=bounds[0], high=bounds[1], source="proposal")
     return column
-
-
-def _beyond(column: Column, reading: Reading) -> int:
-    """Number of cells beyond the bounds of a schema."""
-    if not column.is_number or column.low is None or column.high is None:
-        return 0
-    last = column.high + (column.kind == "date")
-    return int(((reading.values < column.low) | (reading.values > last)).sum())
 
 
 def _lines(table: RecordTable, name: str, decision: Decision) -> Iterator[tuple[int, str]]:

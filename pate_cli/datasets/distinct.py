@@ -92,9 +92,7 @@ class Cells:
     @cached_property
     def numbers(self) -> list[Any]:
         """Match of each text that is written like a number."""
-        return self._matches(
-            lambda text: NUMBER.fullmatch(text.replace("\u2212", "-").replace("\u2019", "'"))
-        )
+        return self._matches(NUMBER.fullmatch)
 
     @cached_property
     def like(self) -> Any:

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from pate_cli.datasets.column import Column, levels_of
 from pate_cli.datasets.describing import merged
-from pate_cli.datasets.new_records import ranges_of
 from pate_cli.datasets.schema import Schema
 
 if TYPE_CHECKING:
@@ -128,31 +127,34 @@ class TableEncoder:
     def fit(self, X: pd.DataFrame) -> Any:
         """Fit a ColumnTransformer: means, deviations and undeclared categories are those of public rows.
 
-        Its attribute `profile_` is for new records: see `new_records.training_table`.
+        Its attribute `profile_` is for new records: see `new_records.training_schema`.
         """
         from sklearn.compose import ColumnTransformer
 
-        columns = self.schema.columns
         numbers, categories = self.schema.numbers, self.schema.of_kind("category")
-        low = [-math.inf if (v := columns[name].low) is None else v for name in numbers]
-        last = [_LAST if columns[name].kind == "date" else 0.0 for name in numbers]
+        of_numbers, of_texts = ([self.schema.columns[n] for n in names] for names in (numbers, categories))
+        low = [-math.inf if one.low is None else one.low for one in of_numbers]
         high = [
-            math.inf if (v := columns[name].high) is None else v + d
-            for name, d in zip(numbers, last, strict=True)
+            math.inf if one.high is None else one.high + _LAST * (one.kind == "date") for one in of_numbers
         ]
         # a code is declared, or the public records decide
-        coded = [m if isinstance(m := columns[name].missing, bool) else None for name in numbers]
-        levels = [columns[name].levels for name in categories]
-        kept = [columns[name].case == "kept" for name in categories]
-        missing = [columns[name].missing is True for name in categories]
+        coded = [one.missing if isinstance(one.missing, bool) else None for one in of_numbers]
+        levels = [one.levels for one in of_texts]
+        kept = [one.case == "kept" for one in of_texts]
+        missing = [one.missing is True for one in of_texts]
         parts: list[tuple[str, Any, list[str]]] = [
             ("declared", DeclaredNumbers(low, high, coded), numbers),
             ("levels", Levels(levels, kept, missing), categories),
         ]
         used = [part for part in parts if part[2]]
         fitted = ColumnTransformer(used, sparse_threshold=1.0).fit(X)
+        least, most = X[numbers].min(), X[numbers].max()
         fitted.profile_ = {
-            "columns": ranges_of(X[numbers]),
+            "columns": {
+                name: {"low": float(least[name]), "high": float(most[name])}
+                for name in numbers
+                if not math.isnan(least[name])
+            },
             "schema": self.schema.plain(),
         }
         return fitted

@@ -13,7 +13,7 @@ from pate_cli.datasets.describing import describe
 from pate_cli.datasets.encoding import TableEncoder
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.names import alike, normal
-from pate_cli.datasets.new_records import training_table
+from pate_cli.datasets.new_records import read_new, training_schema
 from pate_cli.datasets.reading import RecordTable, columns_of
 from pate_cli.datasets.schema import read_schema
 from pate_cli.errors import DataError
@@ -63,7 +63,7 @@ def public_part(public: Any, X: pd.DataFrame, encoder: TableEncoder, *, bought: 
 
 def new_records(frame: pd.DataFrame, encoder: Any) -> Any:
     """Encode a DataFrame by a fitted encoder."""
-    return encoder.transform(training_table(encoder, "X").read(_table(frame, "X"))[0])
+    return encoder.transform(read_new(training_schema(encoder, "X"), _table(frame, "X"))[0])
 
 
 def refuse_alike(names: Any, codes: Any) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from pate_cli.datasets.encodings import as_utf8, marked
 from pate_cli.datasets.reading import RecordTable, columns_of, read_bytes
@@ -32,6 +35,7 @@ def read(path: Path, text: Collection[str] = ()) -> RecordTable:
 
     raw, checksum = read_bytes(path)
     records: dict[int, dict[str, Any]] = {}
+    marks = []
     lines = as_utf8(raw, path, marked(raw) or "utf-8").splitlines()
     if lines and lines[0].lstrip().startswith(b"["):
         raise DataError(f"{path}: an array; accepted: JSON lines, an object a line, without [ ] around them")
@@ -48,6 +52,7 @@ def read(path: Path, text: Collection[str] = ()) -> RecordTable:
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path}, line {number}: not an object of JSON ({error})") from None
         records[number] = record
+        marks.append(zlib.crc32(line))  # of a record alone: cells are read by what the others hold
     if not records:
         raise DataError(f"{path}: no records in it")
     columns, unread = {}, {}
@@ -62,7 +67,7 @@ def read(path: Path, text: Collection[str] = ()) -> RecordTable:
             texts = [json.dumps(cell) if isinstance(cell, bool) else cell and str(cell) for cell in cells]
             columns[name] = pd.Series(texts, dtype=object)
     frame = pd.DataFrame(columns_of(pd.DataFrame(columns)), index=pd.Index(list(records)))
-    return RecordTable(frame, path, checksum, unread=unread)
+    return RecordTable(frame, path, checksum, unread=unread, marks=np.array(marks))
 
 
 class _Number(str):

@@ -12,12 +12,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pate_cli.datasets.labels import Labels, classes_of
-from pate_cli.datasets.libsvm import parse
+from pate_cli.datasets.libsvm import load_file
 from pate_cli.datasets.reading import joint_digest
+from pate_cli.datasets.three_files import LoadedFile
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.terminal import err
 from pate_cli.types import Dataset
@@ -78,33 +80,28 @@ class Options:
 
 def load(name: str, options: Options) -> Dataset:
     """Load `mushroom`, `a9a` (training and test file joined) or `real-sim`, LIBSVM files."""
-    return replace(
-        joined(name, lambda path: parse(path, ENTRIES[name].n_features, from_0=False)), first_index=1
-    )
+    read = partial(load_file, n_features=ENTRIES[name].n_features, from_0=False)
+    return replace(joined(name, read), first_index=1)
 
 
-def joined(name: str, read: Callable[[Path], tuple[Any, Any, str]]) -> Dataset:
-    """Load all files of a known dataset; `read` returns the sparse features, labels and checksum of one."""
+def joined(name: str, read: Callable[[Path], LoadedFile]) -> Dataset:
+    """Load all files of a known dataset; `read` reads one, with sparse features."""
     import scipy.sparse as sp
 
     entry = ENTRIES[name]
-    files = require(entry)
-    features, labels = [], []
-    for file in files:
-        X, y, checksum = read(file.path)
-        if checksum != file.sha256:
+    files = [(file, read(file.path)) for file in require(entry)]
+    for file, found in files:
+        if found.checksum != file.sha256:
             raise DataError(f"{file.path}: has changed while it was read; start again")
-        features.append(X)
-        labels.append(y)
-    y = Labels.joined(labels)
+    y = Labels.joined([found.labels for _, found in files])
     classes = classes_of(y, name, len(y.codes))
     return Dataset(
         name=name,
-        X=sp.vstack(features, format="csr") if len(features) > 1 else features[0],
+        X=sp.vstack([found.X for _, found in files], format="csr") if len(files) > 1 else files[0][1].X,
         y=y.among(classes, str),
         classes=classes,
-        checksum=joint_digest([file.sha256 for file in files]),
-        source=f"{entry.source}: {', '.join(str(file.path) for file in files)}",
+        checksum=joint_digest([file.sha256 for file, _ in files]),
+        source=f"{entry.source}: {', '.join(str(file.path) for file, _ in files)}",
     )
 
 
@@ -152,14 +149,15 @@ def check(dataset: str, file: SourceFile, path: Path) -> str:
         problem = f"checksum of {path} is {checksum}, expected {file.sha256}"
     elif file.labels is not None:
         try:
-            X, y, _ = parse(path)
+            found = load_file(path)
         except DataError as error:
             problem = str(error)
         else:
-            label_counts = dict(zip(y.names, np.bincount(y.codes).tolist(), strict=True))
-            if label_counts != file.labels or X.shape[1] != file.n_features:
+            names, codes = found.labels.names, found.labels.codes
+            counts = dict(zip(names, np.bincount(codes).tolist(), strict=True))
+            if counts != file.labels or found.X.shape[1] != file.n_features:
                 problem = (
-                    f"{path} has {X.shape[1]} features and label counts {label_counts},"
+                    f"{path} has {found.X.shape[1]} features and label counts {counts},"
                     f" expected {file.n_features} features and label counts {file.labels}"
                 )
     if problem:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,10 +23,7 @@ from pate_cli.datasets.three_files import FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset
 
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-__all__ = ["Options", "load", "load_file", "parse", "raw_file", "with_columns", "zero_based", "zeros"]
+__all__ = ["Options", "load", "load_file", "raw_file", "with_columns", "zero_based", "zeros"]
 
 _MAX_INDEX = 2**31 - 1
 _MOST_UNASKED = 2**24
@@ -62,15 +58,7 @@ def load(name: str, options: Options) -> Dataset:
     return dataset_of(name, options.classes, private, public, test, False, **extra)
 
 
-def parse(
-    path: Path, n_features: int | None = None, *, from_0: bool | None = None
-) -> tuple[sp.csr_matrix, Labels, str]:
-    """Features, labels and checksum of one file; see `load_file`."""
-    file = load_file(path, n_features=n_features, from_0=from_0)
-    return file.X, file.labels, file.checksum
-
-
-def load_file(path: Path, *, n_features: int | None, from_0: bool | None) -> LoadedFile:
+def load_file(path: Path, n_features: int | None = None, *, from_0: bool | None = None) -> LoadedFile:
     """Read one file, of `n_features` columns or as many as it has; None: decide `from_0` by it alone."""
     file = raw_file(path)
     return with_columns(file, n_features, zero_based({path: zeros(file)}) if from_0 is None else from_0)

@@ -61,16 +61,15 @@ def undeclared(
         accepted += f"{typed('categories', name)} or {typed('drop', name)}"
         raise DataError(f"{table.path}, {table.word} {line}: column {why}; accepted: {accepted}{more}")
     chosen = dict(found.schema.columns)
-    if public is None:
-        for ask in found.asked:  # a private file decides no word: it is a category of its own
-            if ask.key == "missing" and ask.column in chosen and chosen[ask.column].kind == "category":
-                chosen[ask.column] = replace(chosen[ask.column], missing=None)
-    asked = [
+    words_of_texts = [
         ask
         for ask in found.asked
-        if not ask.safe
-        and not (ask.key == "missing" and (ask.column == target or chosen[ask.column].kind == "category"))
+        if ask.key == "missing" and (ask.column == target or chosen[ask.column].kind == "category")
     ]
+    if public is None:  # a private file decides no word: it is a category of its own
+        for name in {ask.column for ask in words_of_texts} - {target}:
+            chosen[name] = replace(chosen[name], missing=None)
+    asked = [ask for ask in found.asked if not ask.safe and ask not in words_of_texts]
     if asked:
         shown = "; ".join(
             f"{ask.column!r}: {ask.question}" if ask.column else f"{ask.key}: {ask.question}" for ask in asked

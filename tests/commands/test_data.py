@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import pytest
 
@@ -37,6 +38,14 @@ def test_list_names_every_dataset_and_where_its_files_are(toys, capsys):
     assert "here" in rows["a9a"]
     assert "missing" in rows["adult"]
     assert f"in {toys}: a9a.txt" in lines
+
+
+def test_list_as_json_has_the_path_of_each_file(toys, capsys):
+    (toys / "a9a.txt").write_bytes(BODY)
+    assert main(["list", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["tables"]["table"]}
+    assert (rows["a9a"]["files"], rows["a9a"]["missing"]) == ([str(toys / "a9a.txt")], 0)
+    assert (rows["adult"]["files"], rows["adult"]["missing"]) == ([], 1)
 
 
 def test_fetch_checks_what_is_there(toys, capsys):

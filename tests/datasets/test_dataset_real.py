@@ -54,8 +54,8 @@ def test_adult_and_a9a_tell_of_the_same_people(real_data, monkeypatch):
 def _parsed(tmp_path, *rows):
     path = tmp_path / "adult.data"
     path.write_text("|1x3 Cross validator\n" + "".join(ROW.format(**(USUAL | row)) for row in rows) + "\n")
-    X, labels, _ = _parse(path)
-    return X.toarray(), labels.names
+    file = _parse(path)
+    return file.X.toarray(), file.labels.names
 
 
 def test_adult_encoding_of_a_record_does_not_depend_on_the_others(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 from pate_cli import datasets
 from pate_cli.cli import main
-from pate_cli.datasets import json_lines
+from pate_cli.datasets import describing, json_lines
 from pate_cli.errors import DataError
 
 
@@ -73,6 +73,16 @@ def test_what_is_no_record_is_refused_by_its_line(line):
     Path("f.jsonl").write_text(f'{{"a": 1}}\n{line}\n')
     with pytest.raises(DataError, match=r"f\.jsonl, line 2: not an object of JSON \("):
         json_lines.read(Path("f.jsonl"))
+
+
+def test_a_record_is_dealt_to_a_part_whatever_the_others_hold():
+    """A text among numbers made 1.50 of what was 1.5, and dealt all records to other parts."""
+    lines = [f'{{"a": {i}.50}}' for i in range(40)]
+    Path("f.jsonl").write_text("\n".join(lines))
+    Path("g.jsonl").write_text("\n".join([*lines, '{"a": "x"}']))
+    one, other = (describing.marks_of(json_lines.read(Path(name))) for name in ("f.jsonl", "g.jsonl"))
+    assert (one == other[:-1]).all()
+    assert len({*one.tolist()}) == 40
 
 
 def test_it_is_trained_on_described_and_predicted(capsys):
