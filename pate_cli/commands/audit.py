@@ -14,7 +14,7 @@ from pate_cli.commands import grid
 from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.config import command_line, compose, parse
 from pate_cli.config.hydra_composition import own_configs
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, InputError
 from pate_cli.terminal import check_file, err, write_output
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ _LEAST = {
     "classes": 2,
     "seed": 0,
 }
+_SIZED, _MOST = ("queries", "classes", "marginals", "bought"), 10**6
+"""Sizes of what an attack holds in memory."""
+
 _SIZES = ("queries", "classes", "records", "teachers", "runs", "persons", "seed", "marginals", "bought")
 
 
@@ -160,6 +163,11 @@ def _check(options: argparse.Namespace) -> None:
         value = getattr(options, name)
         if value is not None and value < least:
             raise ConfigError(f"--{name}", value, f"a whole number >= {least}")
+        if name in _SIZED and value is not None and value > _MOST:
+            raise ConfigError(f"--{name}", value, f"at most {_MOST}")
+    if options.persons and (options.marginals or options.bought):
+        other = "--marginals" if options.marginals else "--bought"
+        raise InputError(f"--persons: not with {other}, which is attacked by one record")
     if not 0 < options.confidence < 1:
         raise ConfigError("--confidence", options.confidence, "a number in (0, 1)")
     if options.output:

@@ -91,6 +91,8 @@ def _run(
         raise ConfigError("release", True, f"false with {option}; releases are made one by one, and charged")
     key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
     chosen = composer.directory(lists[0], multirun=line.multirun)
+    if line.multirun and (line.sweeper or len(jobs) > 1):
+        composer.check_names(lists[0])
     target = _default_target(line, jobs) if chosen is None else Path(chosen).absolute()
     terminal.check_directory(target, key, parents=True)
     places = [target / str(number) for number in range(len(jobs))] if line.multirun else [target]

@@ -153,6 +153,15 @@ class Composer:
             raise ConfigError(f"hydra.{key}.dir", chosen, "a directory, or auto")
         return None if chosen == "auto" else chosen
 
+    def check_names(self, given: Sequence[str]) -> None:
+        """Refuse (ConfigError) a `hydra.sweep.subdir` that would name all jobs of a sweep alike."""
+        from omegaconf import OmegaConf
+
+        sweep: Any = OmegaConf.to_container(self._by_hydra(tuple(given)).hydra.sweep, resolve=False)
+        if "${" not in (name := str(sweep["subdir"])):
+            accepted = "a name that differs by job, as ${hydra.job.num} or ${hydra.job.override_dirname}"
+            raise ConfigError("hydra.sweep.subdir", name, accepted)
+
     def is_plain(self, given: Sequence[str]) -> bool:
         """Whether a run needs none of Hydra's launchers, sweepers, callbacks, logs or directories."""
         from omegaconf import OmegaConf
@@ -235,8 +244,17 @@ class Composer:
             if group == "hydra/launcher" and option in _LAUNCHERS:
                 return InputError(f"{group}={option}: not installed; pip install {_LAUNCHERS[option]}")
             return ConfigError(group or option, option, sorted(error.options or []))
-        if match := re.match(r"(?:In '[^']*': )?Could not (?:override|find) '([^'@]+)'", str(error)):
+        deleted = r"delete from config\."
+        if match := re.match(
+            rf"(?:In '[^']*': )?Could not (?:override|find|{deleted}) '([^'@]+)'", str(error)
+        ):
             return self._unknown_key(match.group(1), overrides)
+        if match := re.match(r"Could not append to config\. An item is already at '([^']+)'", str(error)):
+            return InputError(f"+{match[1]}: the key is there; accepted: {match[1]}=VALUE")
+        if match := re.match(r"Error merging override \+*([^=]+)=(.*)", str(error)):
+            if "Cannot merge DictConfig with ListConfig" in str(error.__cause__):
+                return ConfigError(match[1], match[2], f"keys below it, as {match[1]}.KEY=VALUE")
+            return InputError(f"{match[1]}: got {shortened(match[2])}: {_words(error.__cause__ or error)}")
         where = getattr(error, "full_key", None)
         return InputError(f"{where}: {_words(error)}" if where else _words(error))
 
@@ -318,9 +336,9 @@ def _groups() -> list[str]:
     return sorted(path.name for path in conf_dir().iterdir() if path.is_dir() and path.name != _PRESETS)
 
 
-def _words(error: Exception) -> str:
+def _words(error: BaseException) -> str:
     """Message of an error on one line; of its cause, or its type, where it has none."""
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).partition("full_key:")[0].split())
     if not text and isinstance(error.__cause__, Exception):
         return _words(error.__cause__)
     return shortened(text) or type(error).__name__

@@ -18,6 +18,10 @@ __all__ = ["Options", "load"]
 _ROWS = 2**16
 
 
+_MOST = 10**9
+"""Numbers drawn at most: 8 GB."""
+
+
 @dataclass(frozen=True)
 class Options:
     """Options of `dataset=synthetic`.
@@ -41,6 +45,9 @@ def load(name: str, options: Options) -> Dataset:
     flipped with probability `flip`; so no classifier does better than `1 - flip`.
     """
     parameters = asdict(options)
+    if options.n_records * options.n_features > _MOST:
+        accepted = f"at most {_MOST // options.n_features}, of {options.n_features} features"
+        raise ConfigError("dataset.n_records", options.n_records, accepted)
     X, y = _draw(**parameters)
     if len(np.unique(y)) < 2:
         raise ConfigError("dataset.n_records", options.n_records, "enough records for both classes to occur")

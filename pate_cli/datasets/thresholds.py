@@ -23,7 +23,7 @@ class Options:
     of the run. Ten million records take about half a second and 160 MB.
     """
 
-    n_records: int = option(75_000, Whole(10))
+    n_records: int = option(75_000, Whole(10, 10**9))
     noise: float = option(0.1, Real(0, 0.5, closed_below=True, open_above=True))
     threshold: float = option(0.5, Real(0, 1, closed_below=True))
     seed: int = option(0, Whole(0))

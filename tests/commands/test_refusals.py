@@ -53,6 +53,13 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
             (f"{group}=nope", f"{group}: got 'nope'; accepted: {', '.join(options(group))}")
             for group in ("dataset", "teacher", "mechanism")
         ),
+        (
+            "+mechanism.calibration=tight",
+            "+mechanism.calibration: the key is there; accepted: mechanism.cali",
+        ),
+        ("~oops", "oops: no such key; there are: "),
+        ("teacher.params=[1]", "teacher.params: got '[1]'; accepted: keys below it, as teacher.params.KEY="),
+        ("hydra.job.num=x", "hydra.job.num: got x: Value 'x' of type 'str' could not be converted to Int"),
         ("mechanism=svtt", "mechanism: got 'svtt'; did you mean svt; accepted: active, "),
         ("dataset=null", "dataset: got 'null'; accepted: a9a, adult"),
         ("~mechanism", "mechanism: got None; accepted: active, "),
@@ -98,6 +105,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("hydra.run.dir=file", "hydra.run.dir "),
         ("hydra.run.dir=file/run", "hydra.run.dir "),
         ("hydra.sweep.dir=x", "hydra.sweep.dir=x: is of a sweep (-m); of a run it is hydra.run.dir"),
+        ("-m eps=1,2 hydra.sweep.subdir=x", "hydra.sweep.subdir: got 'x'; accepted: a name that differs by"),
         ("-m eps=1,2 hydra.run.dir=x", "hydra.run.dir=x: is of a single run; with -m it is"),
         ("-m hydra/sweeper=ours eps=1,2 --force", "--force: not with hydra/sweeper=ours,"),
         ("--config-dir own --config-name mine", "hydra.mode: got MULTIRUN in a file; accepted: pate run -m"),
@@ -114,6 +122,11 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
             "dataset.target: got 'z'; accepted: ",
         ),
         ("dataset=a9a", "a9a: checksum of "),
+        (f"dataset.n_records={10**12}", "dataset.n_records: got 1000000000000; accepted: at most 200000000,"),
+        (
+            f"dataset.n_features={10**9}",
+            "dataset.n_records: got 75000; accepted: at most 1, of 1000000000 fea",
+        ),
     ],
     "plan": [
         ("--force", "pate plan takes overrides, -m and how to print"),
@@ -171,6 +184,9 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("mechanism=soft --teachers 6", "mechanism=soft cannot answer with 6 teachers"),
         ("mechanism=svt mechanism.cutoff=101", "mechanism.cutoff: got 101"),
         ("mechanism=agprivcl --records 20", "mechanism=agprivcl cannot answer"),
+        (f"--queries {10**12}", "--queries: got 1000000000000; accepted: at most 1000000"),
+        (f"--marginals {10**9}", "--marginals: got 1000000000; accepted: at most 1000000"),
+        ("--persons --marginals 2", "--persons: not with --marginals, which is attacked by one record"),
         ("--records 9", "--records: got 9; accepted: a whole number >= 10"),
         ("--confidence nan", "--confidence: got nan; accepted: a number in (0, 1)"),
         ("--config-dir nowhere", "--config-dir: got 'nowhere'"),
