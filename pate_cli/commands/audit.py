@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli.audit import audit, differing_paths
 from pate_cli.audit.target import RECORDS, TEACHERS, make_target
-from pate_cli.commands import grid
-from pate_cli.commands.printing import add_output_options, print_json
+from pate_cli.commands.printing import add_output_options, print_grid, print_json, print_line
 from pate_cli.config import command_line, compose, parse
 from pate_cli.config.hydra_composition import own_configs
 from pate_cli.errors import ConfigError, InputError
@@ -78,7 +77,7 @@ def main(argv: list[str]) -> int:
         print_json("audit", {"table": [vars(finding) for finding in findings]}, [title, verdict])
     else:
         _show_findings(title, findings, claim, target.learner)
-        grid.line(f"\n{verdict}", style="bold red" if violation else "bold")
+        print_line(f"\n{verdict}", style="bold red" if violation else "bold")
     if options.output:
         record = {
             "mechanism": m.oracle,
@@ -223,7 +222,7 @@ def _show_findings(title: str, findings: list[Finding], claim: PrivacyLoss, lear
     else:
         rule = f"bound: GDP, as {claim.mu:.4g}-GDP is claimed; a lower limit of mu, turned to eps at delta"
     counted = " or ".join(f"{runs:,}" for runs in sorted({finding.runs for finding in findings}))
-    grid.show(
+    print_grid(
         ("records of D, against D'" if learner else "votes on D, against D'", "event", *numbers),
         rows,
         right=numbers,

@@ -13,8 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from pate_cli import mechanisms
-from pate_cli.commands import grid
-from pate_cli.commands.printing import add_output_options, print_json
+from pate_cli.commands.printing import add_output_options, print_grid, print_json, print_line
 from pate_cli.config import command_line, compose, parse
 from pate_cli.config.hydra_composition import options as names_of
 from pate_cli.config.hydra_composition import own_configs
@@ -51,7 +50,7 @@ def main(argv: list[str]) -> int:
         if options.json:
             print_json("check --list", {"table": rows}, _MEANING.splitlines())
             return 0
-        grid.show(tuple(rows[0]), [tuple(row.values()) for row in rows], caption=_MEANING)
+        print_grid(tuple(rows[0]), [tuple(row.values()) for row in rows], caption=_MEANING)
         return 0
     with _configs(options) as (overrides, directory):
         command_line.refuse_unused(overrides, _UNUSED)
@@ -135,15 +134,15 @@ def _show(name: str, checks: list[NamedCheck], *, as_json: bool) -> int:
             heads = ("check", "outcome", "tried", "saw")
             records += [{"form": form} | dict(zip(heads, row, strict=True)) for row in rows]
             if not as_json:
-                grid.show(("check", "", "tried", "saw"), rows, title=form)
-                grid.line("")
+                print_grid(("check", "", "tried", "saw"), rows, title=form)
+                print_line("")
     took = f"{len(checks)} checks in {time.monotonic() - begun:.0f} s"
     said = f"{failed} failed" if failed else "none failed"
     said += f", {skipped} skipped" if skipped else ""
     if as_json:
         print_json("check", {"table": records}, [f"{name}: {took}, {said}"])
     else:
-        grid.line(f"{name}: {took}, {said}", style="bold red" if failed else "bold")
+        print_line(f"{name}: {took}, {said}", style="bold red" if failed else "bold")
     return int(failed > 0)
 
 

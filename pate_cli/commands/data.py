@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from pate_cli.commands import describe, grid
-from pate_cli.commands.printing import add_output_options, print_json
+from pate_cli.commands import describe
+from pate_cli.commands.printing import add_output_options, print_grid, print_json, print_line
 from pate_cli.datasets import NAMES
 from pate_cli.datasets.known_files import (
     EMBEDDED,
@@ -76,10 +76,10 @@ def _list(*, as_json: bool) -> int:
     if as_json:
         print_json("data list", {"table": [_known(name) for name in NAMES]})
         return 0
-    grid.show(("name", *numbers, "files", "state", "source"), rows, right=numbers)
+    print_grid(("name", *numbers, "files", "state", "source"), rows, right=numbers)
     for directory, names in here.items():
-        grid.line(f"in {directory}: {', '.join(names)}")
-    grid.line(f"pate data fetch NAME downloads to {download_directory().resolve()}")
+        print_line(f"in {directory}: {', '.join(names)}")
+    print_line(f"pate data fetch NAME downloads to {download_directory().resolve()}")
     return 0
 
 
@@ -98,7 +98,7 @@ def _fetch(entries: list[KnownDataset], *, as_json: bool) -> int:
         for file in require(entry):
             records.append(_checked(entry.name, file.path, "ok"))
             if not as_json:
-                grid.line(f"{entry.name}: {file.path} ok")
+                print_line(f"{entry.name}: {file.path} ok")
     if as_json:
         print_json("data fetch", {"table": records})
     return 0
@@ -116,7 +116,7 @@ def _verify(entries: list[KnownDataset], *, named: bool, as_json: bool) -> int:
         for file in status(entry):
             records.append(_checked(entry.name, file.path or file.file, file.state))
             if not as_json:
-                grid.line(f"{entry.name}: {file.path or file.file} {file.state}")
+                print_line(f"{entry.name}: {file.path or file.file} {file.state}")
             if file.state == "wrong" or (file.state == "missing" and named):
                 bad.append(file)
     if as_json:

@@ -10,9 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pate_cli.commands import grid
 from pate_cli.commands.own_files import add_format_options, read_table
-from pate_cli.commands.printing import print_json
+from pate_cli.commands.printing import print_grid, print_json, print_line
 from pate_cli.datasets import PACKED
 from pate_cli.datasets.asking import Ask
 from pate_cli.datasets.column import Column
@@ -98,8 +97,8 @@ def main(options: argparse.Namespace) -> int:
     if code == 2:
         raise DataError(refused_lines(options.file, found.refused, table.word))
     if not options.json:
-        grid.line(f"written to {output}")
-        grid.line(f"next: {_next(options, found, output)}")
+        print_line(f"written to {output}")
+        print_line(f"next: {_next(options, found, output)}")
     return code
 
 
@@ -131,7 +130,7 @@ def _print(table: RecordTable, found: Described, options: argparse.Namespace) ->
         sign = "tabs" if written["delimiter"] == "\t" else written["delimiter"]
         how = f"; {written['encoding']}, cells apart by {sign}"
         how += f", decimals {table.decimal}"
-    grid.line(f"{table.path}: {len(table.frame):,} records, {len(table.columns)} columns{how}")
+    print_line(f"{table.path}: {len(table.frame):,} records, {len(table.columns)} columns{how}")
     rows = []
     for name, column in found.found.items():
         holds = "" if column.kind == "ignored" else column.about + (f" {column.unit}" if column.unit else "")
@@ -140,18 +139,18 @@ def _print(table: RecordTable, found: Described, options: argparse.Namespace) ->
         rows.append(
             (one_line(name), kind, one_line(holds), f"{missing:,}" if missing else "", _decided(column))
         )
-    grid.show(("column", "kind", "holds", "missing", "decided"), rows, right=("missing",))
+    print_grid(("column", "kind", "holds", "missing", "decided"), rows, right=("missing",))
     for remark in found.remarks[:_MOST]:
-        grid.line(one_line(remark))
+        print_line(one_line(remark))
     classes = (found.found[options.target].levels or []) if options.target else []
     if len(classes) > MANY:
-        grid.line(f"{options.target} has {len(classes):,} different labels; is it a number to predict?")
+        print_line(f"{options.target} has {len(classes):,} different labels; is it a number to predict?")
     if found.asked and not found.refused:
-        grid.line("to decide:")
+        print_line("to decide:")
         for ask in found.asked:
-            grid.line(f"  {one_line(ask.column or ask.key)}: {one_line(ask.question)}{_how(ask)}")
+            print_line(f"  {one_line(ask.column or ask.key)}: {one_line(ask.question)}{_how(ask)}")
     if found.schema.rows == "private" and not found.refused and (open_ := _open(found)):
-        grid.line(
+        print_line(
             f"private, so not in the schema: {open_}. Those of each split's public share are used, unless"
             f" --rows PUBLIC takes them from a public file, {_example(found)} sets them, or"
             " --set COLUMN.levels=private buys them"

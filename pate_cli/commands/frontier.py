@@ -15,8 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from pate_cli.commands.chosen_tables import tables
-from pate_cli.commands.methods import DEFAULT_METHODS, budgets, methods, plan_frontier
+from pate_cli.commands.methods import DEFAULT_METHODS, budgets, methods, plan_frontier, tables
 from pate_cli.commands.printing import add_output_options
 from pate_cli.commands.reporting import publish
 from pate_cli.config.command_line import refuse_unused

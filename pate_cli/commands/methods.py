@@ -1,23 +1,26 @@
-"""Methods and budgets of the command line, and the plan of a frontier: every method at every eps."""
+"""Methods, data sets and budgets of the command line, and the plan of a frontier: each method at each eps."""
 
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 
 from pate_cli.config import renamed
 from pate_cli.config.command_line import refuse_unused
-from pate_cli.config.hydra_composition import options
+from pate_cli.config.hydra_composition import options as options_of
+from pate_cli.config.hydra_composition import quoted
+from pate_cli.datasets import PACKED, find, kind_of
 from pate_cli.engine.baselines import with_baselines
-from pate_cli.engine.recipe_plan import Plan, make_plan
+from pate_cli.engine.recipe_plan import Plan, make_plan, missing_data
 from pate_cli.engine.recipes import Recipe, RowSpec
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.results.settings import EXACT
 
-__all__ = ["DEFAULT_METHODS", "Named", "budgets", "distinct", "methods", "named_overrides"]
-__all__ += ["plan_frontier", "split_names"]
+__all__ = ["DEFAULT_METHODS", "Named", "budgets", "methods", "plan_frontier", "tables"]
 
 _PRESETS: dict[str, tuple[str, ...]] = {
     "active-svt": ("mechanism=active", "mechanism.oracle=svt"),
@@ -28,9 +31,15 @@ _PRESETS: dict[str, tuple[str, ...]] = {
 DEFAULT_METHODS = "best,scores,gaussian,active,svt,svt-liu2021,noisy_gd,output_perturbation"
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 # keys that are the same for all methods: else they are not compared at the same splits and budget
-_COMMON = (
-    *("dataset", "eps", "delta", "repeats", "seed", "split"),
-    *("compute", "release", "ledger", "purpose", "name", "tags"),
+_OF_ALL = ("compute", "release", "ledger", "purpose", "name", "tags")
+_COMMON = ("dataset", "eps", "delta", "repeats", "seed", "split", *_OF_ALL)
+_TARGET = "target"  # the column of the class, unless `:target=` names another
+_PLAIN = re.compile(r"[\w./+-]+")  # values that Hydra reads unquoted
+_OWN = ("csv", "jsonl", "libsvm", "npz", "parquet")
+_COMMON_OF_TABLES = ("eps", "repeats", "seed", "mechanism", *_OF_ALL)
+_TABLES_ACCEPTED = (
+    "names of data sets, NAME where PATE_DATA or ./data holds NAME.csv, or files, each with its options after"
+    " colons: FILE.csv:target=COLUMN"
 )
 _ELSEWHERE = {
     "eps": "here it is --eps 0.5,1,2",
@@ -53,9 +62,9 @@ class Named:
 
 def methods(names: str, typed: Sequence[str], config_dir: str | None = None) -> list[Named]:
     """Read `--methods` (mechanisms or presets, separated by commas) and every `--method` NAME=OVERRIDE,..."""
-    presets = {name: (f"mechanism={name}",) for name in options("mechanism", config_dir)} | _PRESETS
+    presets = {name: (f"mechanism={name}",) for name in options_of("mechanism", config_dir)} | _PRESETS
     chosen = []
-    for name in split_names(names):
+    for name in _split_names(names):
         if name not in presets:
             if now := renamed.now(f"mechanism={name}"):
                 accepted = now[0].removeprefix("mechanism=")
@@ -67,18 +76,66 @@ def methods(names: str, typed: Sequence[str], config_dir: str | None = None) -> 
             raise ConfigError("--methods", name, accepted)
         chosen.append(Named(name, presets[name]))
     example = "trees=mechanism=gaussian,student=tree"
-    chosen += [named_overrides("--method", text, example, _COMMON) for text in typed]
+    chosen += [_named_overrides("--method", text, example, _COMMON) for text in typed]
     if not chosen:
         raise ConfigError("--methods", names, f"names separated by commas, of {', '.join(presets)}")
-    return distinct("--method", chosen)
+    return _distinct("--method", chosen)
 
 
-def split_names(text: str) -> list[str]:
+def tables(names: str, typed: Sequence[str], config_dir: str | None = None) -> list[Named]:
+    """Read `--tables` and every `--table` NAME=OVERRIDE,OVERRIDE.
+
+    `names`, separated by commas, are data sets of the group `dataset`; or NAME, where PATE_DATA or ./data
+    holds NAME.csv; or files, read by their ending (any other is LIBSVM's format); with their options after
+    colons, as ``mine.csv:target=label:sep=;``. A file that is not there is no error, unless none is.
+    """
+    chosen = [_named(text, config_dir) for text in _split_names(names)]
+    for text in typed:
+        one = _named_overrides("--table", text, "mine=dataset=csv,dataset.path=a.csv", _COMMON_OF_TABLES)
+        option = next((one.partition("=")[2] for one in one.overrides if one.startswith("dataset=")), "")
+        chosen.append(Named(one.name, one.overrides, missing_data(option)))
+    if not chosen:
+        raise ConfigError("--tables", names, _TABLES_ACCEPTED)
+    if all(one.missing for one in chosen):
+        raise InputError(chosen[0].missing)
+    return _distinct("--table", chosen)
+
+
+def _named(text: str, config_dir: str | None) -> Named:
+    name, *options = text.split(":")
+    for option in options:
+        if not option.partition("=")[0].isidentifier() or "=" not in option:
+            raise ConfigError("--tables", text, "KEY=VALUE after each colon, as in mine.csv:target=label")
+    overrides_given = tuple(
+        f"dataset.{key}={value if _PLAIN.fullmatch(value) else quoted(value)}"
+        for key, _, value in (text_of_option.partition("=") for text_of_option in options)
+    )
+    names = [name for name in options_of("dataset", config_dir) if name not in _OWN]
+    if name in names:
+        return Named(name, (f"dataset={name}", *overrides_given), missing_data(name))
+    path = Path(name).expanduser()
+    if not path.is_file() and "." not in name and "/" not in name:
+        named = os.environ.get("PATE_DATA")
+        places = [*([Path(named).expanduser()] if named else []), Path("data")]
+        files = [place / f"{name}.csv" for place in places if (place / f"{name}.csv").is_file()]
+        if not files:
+            raise ConfigError("--tables", name, f"{', '.join(names)}; {_TABLES_ACCEPTED}")
+        path = files[0]
+    stem = Path(path.name.removesuffix(path.suffix) if path.suffix.lower() in PACKED else path.name)
+    kind = kind_of(path)
+    overrides = [f"dataset={kind}", f"dataset.path={quoted(str(path))}", *overrides_given]
+    needs_target = "target" in {field.name for field in fields(find(kind).Options)}
+    if needs_target and not any(text.startswith("dataset.target=") for text in overrides_given):
+        overrides.append(f"dataset.target={_TARGET}")
+    return Named(stem.stem, tuple(overrides), "" if path.is_file() else f"{path}: no such file")
+
+
+def _split_names(text: str) -> list[str]:
     """Parts between commas, without those that are empty."""
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-def distinct(option: str, chosen: Iterable[Named]) -> list[Named]:
+def _distinct(option: str, chosen: Iterable[Named]) -> list[Named]:
     """Check that all names differ."""
     by_name: dict[str, Named] = {}
     for named in chosen:
@@ -88,7 +145,7 @@ def distinct(option: str, chosen: Iterable[Named]) -> list[Named]:
     return list(by_name.values())
 
 
-def named_overrides(option: str, text: str, example: str, common: Sequence[str]) -> Named:
+def _named_overrides(option: str, text: str, example: str, common: Sequence[str]) -> Named:
     """Read `NAME=OVERRIDE,OVERRIDE`, without keys of `common`, which are the same for all."""
     name, _, listed = text.partition("=")
     # a comma within brackets, braces or quotes belongs to a value

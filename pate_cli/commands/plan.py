@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
-from pate_cli.commands import grid, plan_report
-from pate_cli.commands.printing import print_json, print_table, split_output_options
+from pate_cli.commands import plan_report
+from pate_cli.commands.printing import print_grid, print_json, print_line, print_table, split_output_options
 from pate_cli.commands.reporting import show_report
 from pate_cli.commands.tune_arguments import arguments
 from pate_cli.config import Composer, command_line
@@ -71,7 +71,7 @@ work is shown as infeasible. Exit code 2 where the run would be refused.
 def main(argv: list[str]) -> int:
     """Run `pate plan`: refuses what `pate run` refuses, and shows infeasible points of a sweep."""
     if not {"-h", "--help"}.isdisjoint(argv):
-        grid.line(_USAGE.rstrip())
+        print_line(_USAGE.rstrip())
         return 0
     options, argv = split_output_options(argv, csv=True)
     candidates: list[dict[str, Any]] = []
@@ -95,10 +95,10 @@ def main(argv: list[str]) -> int:
             for name, *values in table.rows
             if name not in _ABOVE
         ]
-        grid.line("")
-        grid.show(table.columns, cells, right=right, title=table.title, caption=table.caption)
+        print_line("")
+        print_grid(table.columns, cells, right=right, title=table.title, caption=table.caption)
     if (better := row.prepared.plan.better(row.prepared.setting)) and not options.quiet:
-        grid.line(f"mechanism={better} is nearly always better with such teachers.")
+        print_line(f"mechanism={better} is nearly always better with such teachers.")
     return 0
 
 

@@ -1,9 +1,9 @@
-"""Options of every command that prints a table: `--json`, `--format csv`, `-q`; and printing it so."""
+"""Printing: lines, grids of text cells, and tables as `--json`, `--format csv` and `-q` ask."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,10 @@ from pate_cli.terminal import out
 if TYPE_CHECKING:
     from pate_cli.results.tables import Table
 
-__all__ = ["add_output_options", "print_json", "print_table", "print_text"]
+__all__ = ["add_output_options", "print_grid", "print_json", "print_line", "print_table", "print_text"]
 __all__ += ["split_output_options"]
+
+_SHORT_CELL = 24  # characters of a cell that stays on one line
 
 
 def add_output_options(parser: argparse.ArgumentParser, *, quiet: bool = True) -> None:
@@ -80,3 +82,34 @@ def print_text(text: str) -> None:
     """Print a text as it is, but for signs that the terminal does not have; neither wrapped nor styled."""
     encoding = out().encoding
     out().out(text.encode(encoding, "replace").decode(encoding), end="", highlight=False)
+
+
+def print_line(text: str, style: str = "") -> None:
+    """Print a line that a terminal breaks, where it does not fit, without cutting words or paths."""
+    out().print(text, style=style, markup=False, soft_wrap=True)
+
+
+def print_grid(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Collection[str] = (),
+    title: str = "",
+    caption: str = "",
+) -> None:
+    """Print a table; columns `right` are numbers, and a row of one cell heads those below it."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), title_justify="left")
+    table.title, table.caption = Text(title) if title else None, Text(caption) if caption else None
+    table.caption_justify = "left"
+    for index, name in enumerate(columns):
+        cells = [part for row in rows if len(row) > 1 for part in row[index].splitlines()]
+        short = all(len(cell) <= _SHORT_CELL for cell in cells)
+        table.add_column(Text(name), no_wrap=short, overflow="fold")
+        table.columns[-1].justify = "right" if name in right else "left"
+    for row in rows:
+        table.add_row(*map(Text, row), style="bold" if len(row) == 1 else "")
+    out().print(table, crop=False)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pate_cli.commands import grid
-from pate_cli.commands.printing import split_output_options
+from pate_cli.commands.printing import print_line, split_output_options
 from pate_cli.commands.reporting import show_report
 from pate_cli.commands.tune_arguments import arguments
 from pate_cli.results.boards import ACCURACY
@@ -39,7 +38,7 @@ looking at the private records.
 def main(argv: list[str]) -> int:
     """Run `pate tune`: `pate run mechanism=tune` with the candidates that are typed."""
     if not {"-h", "--help"}.isdisjoint(argv):
-        grid.line(_USAGE.rstrip())
+        print_line(_USAGE.rstrip())
         return 0
     from pate_cli.commands.run import start
 
