@@ -13,7 +13,8 @@ from scipy.special import stdtrit
 from pate_cli.results import Interval, RunRecord
 from pate_cli.results.overview import overview
 from pate_cli.results.record import write_record
-from pate_cli.results.repeats import RepeatsFile, find_repeats
+from pate_cli.results.repeats import find_repeats
+from pate_cli.results.repeats_file import RepeatsFile
 from pate_cli.results.tables import Table
 from pate_cli.types import RepeatResult
 

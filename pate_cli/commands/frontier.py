@@ -29,7 +29,8 @@ from pate_cli.engine.store import PLACE
 from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.results.boards import METRICS
 from pate_cli.results.page import checked_directory
-from pate_cli.results.repeats import REPEATS, RepeatsFile, read_repeats
+from pate_cli.results.repeats import REPEATS, read_repeats
+from pate_cli.results.repeats_file import RepeatsFile
 from pate_cli.results.report import report
 from pate_cli.results.settings import BASELINES, LIMIT, row_hash
 from pate_cli.terminal import only_writer, remark

@@ -32,7 +32,8 @@ from pate_cli.results.findings import Findings
 from pate_cli.results.means import MeasuredRow, rows_of
 from pate_cli.results.recipe_figures import check_figure, run_figures
 from pate_cli.results.recipe_tables import KEYS, PRINTED, paired_table, pairs, recipe_table
-from pate_cli.results.repeats import RepeatsFile, read_repeats
+from pate_cli.results.repeats import read_repeats
+from pate_cli.results.repeats_file import RepeatsFile
 
 __all__ = ["assemble", "check_views", "columns_of_recipe", "labelled", "reproduce"]
 

@@ -21,8 +21,8 @@ from pate_cli.engine.rows import Row
 from pate_cli.engine.store import PLACE, RepeatRecord, RepeatStore
 from pate_cli.errors import InputError
 from pate_cli.results.provenance import collect_provenance
-from pate_cli.results.record import RECORD_NAME, RunRecord, find_records, summarise, write_record
-from pate_cli.results.repeats import RepeatsFile
+from pate_cli.results.record import RECORD_NAME, RunRecord, find_records, write_record
+from pate_cli.results.repeats_file import RepeatsFile, summarise
 from pate_cli.terminal import write_file
 
 __all__ = ["ended", "execute"]

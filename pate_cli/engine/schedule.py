@@ -34,7 +34,7 @@ from pate_cli.engine.rows import Row
 from pate_cli.engine.store import RepeatRecord, RepeatStore, vote_key
 from pate_cli.engine.workers import Workers, open_workers, single_threaded
 from pate_cli.errors import InputError
-from pate_cli.results.repeats import RepeatsFile
+from pate_cli.results.repeats_file import RepeatsFile
 from pate_cli.teachers import NONE_FAILED, Failures, watched
 
 if TYPE_CHECKING:

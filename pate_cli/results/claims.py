@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
+from pate_cli.checks import OneOf, Real, take
 from pate_cli.errors import InputError
 from pate_cli.results.interval import Interval, simultaneous
 from pate_cli.results.means import MeasuredRow
@@ -106,18 +107,14 @@ _LEFT_OUT = "infeasible"
 
 def check_claim(claim: dict[str, Any], recipe: str) -> None:
     """Check a claim of a recipe before any work; `InputError` names the key that is not accepted."""
-    form = claim.get("claim")
-    if form not in _CLAIM_KEYS:
-        raise InputError(f"{recipe}: claims: claim: got {form!r}; accepted: {', '.join(_CLAIM_KEYS)}")
+    form = take(f"{recipe}: claims: claim", claim.get("claim"), OneOf(tuple(_CLAIM_KEYS)))
     for key in _CLAIM_KEYS[form]:
         if key not in claim and key not in _OPTIONAL:
             raise InputError(f"{recipe}: claims: {claim.get('name')}: {key} is missing")
     if unknown := sorted(claim.keys() - set(_CLAIM_KEYS[form])):
         accepted = ", ".join(_CLAIM_KEYS[form])
         raise InputError(f"{recipe}: claims: {unknown[0]}: no such key; there are: {accepted}")
-    margin = claim.get("margin", 0)
-    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < math.inf:
-        raise InputError(f"{recipe}: claims: margin: got {margin!r}; accepted: a number >= 0")
+    take(f"{recipe}: claims: margin", claim.get("margin", 0), Real(closed_below=True))
 
 
 def claim_verdicts(claims: Sequence[dict[str, Any]], rows: Sequence[MeasuredRow]) -> list[Verdict]:

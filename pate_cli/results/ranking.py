@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pate_cli.results.boards import Board
 from pate_cli.results.interval import LEVEL, Interval
-from pate_cli.types import FloatArray
 
 __all__ = ["Ranking", "Standing", "fewest_tables", "friedman", "holm", "ranking", "smallest_p", "standings"]
 
@@ -74,11 +74,11 @@ def standings(boards: Sequence[Board]) -> dict[float, dict[str, Standing]]:
     return by_eps
 
 
-def _values(scores: Mapping[str, Sequence[float | None]]) -> FloatArray:
+def _values(scores: Mapping[str, Sequence[float | None]]) -> NDArray[np.float64]:
     return np.array([[-math.inf if v is None else v for v in row] for row in scores.values()])
 
 
-def _over(values: FloatArray) -> Interval:
+def _over(values: NDArray[np.float64]) -> Interval:
     """Mean over tables; no interval where all agree, since so few tables do not show the spread."""
     interval = Interval.of(values)
     return interval if interval.half_width else replace(interval, half_width=None)
@@ -117,7 +117,7 @@ def holm(p: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def _against_first(values: FloatArray) -> list[float | None]:
+def _against_first(values: NDArray[np.float64]) -> list[float | None]:
     """Corrected p of each row of scores against the first row; None for the first."""
     from scipy.stats import wilcoxon
 

@@ -22,6 +22,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from pate_cli.checks import OneOf, take
 from pate_cli.errors import InputError
 from pate_cli.results.figures import new_figure, styles
 from pate_cli.results.means import MeasuredRow
@@ -68,8 +69,7 @@ def check_figure(figure: dict[str, Any], recipe: str) -> None:
     if not re.fullmatch(r"[\w-]+", name):  # it is part of a file's name
         raise InputError(f"{recipe}: figure: name: got {name!r}; accepted: letters, digits, - and _")
     for panel in figure["panels"]:
-        if panel.get("x", "eps") not in ("eps", "cutoff", "teachers"):
-            raise InputError(f"{recipe}: figure: x: got {panel['x']!r}; accepted: eps, cutoff, teachers")
+        take(f"{recipe}: figure: x", panel.get("x", "eps"), OneOf(("eps", "cutoff", "teachers")))
 
 
 def run_figures(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import platform
 import re
@@ -11,18 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pate_cli.errors import DataError, one_line
 from pate_cli.results.interval import Interval
 from pate_cli.results.settings import config_hash, plain
 from pate_cli.terminal import open_file, write_file
 
-if TYPE_CHECKING:
-    from pate_cli.types import RepeatResult
-
 __all__ = ["RECORD_NAME", "SCHEMA_VERSION", "STATUSES", "Found", "RunRecord", "Summary", "find_files"]
-__all__ += ["find_records", "parse_record", "read_record", "summarise", "write_record"]
+__all__ += ["find_records", "parse_record", "read_record", "write_record"]
 
 RECORD_NAME = "result.json"
 SCHEMA_VERSION = 1
@@ -133,39 +129,12 @@ def _accuracy(content: dict[str, Any]) -> Interval:
     return Interval.around(mean, half / 1.96, n) if old else Interval(mean, half, n)
 
 
-def summarise(repeats: Sequence[RepeatResult]) -> Summary:
-    """Summarise the repeats of one configuration; ValueError if they differ in the number of teachers."""
-    if not repeats:
-        return Summary()
-    teachers = {repeat.n_teachers for repeat in repeats}
-    if len(teachers) > 1:
-        raise ValueError(f"repeats disagree about the number of teachers: {sorted(teachers)}")
-    defined: dict[str, list[float]] = {}
-    for repeat in repeats:
-        for name, value in repeat.diagnostics.items():
-            defined.setdefault(name, []).extend([] if math.isnan(value) else [value])
-    return Summary(
-        n_teachers=repeats[0].n_teachers,
-        n_asked=_mean([repeat.n_asked for repeat in repeats]),
-        n_answered=_mean([repeat.n_answered for repeat in repeats]),
-        eps=max(repeat.eps for repeat in repeats),
-        delta=max(repeat.delta for repeat in repeats),
-        eps_ex_post=_mean([repeat.eps_ex_post for repeat in repeats]),
-        accuracy=Interval.of(repeat.accuracy for repeat in repeats),
-        diagnostics={name: _mean(values) for name, values in defined.items()},
-    )
-
-
 def _with_infinities(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _with_infinities(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_with_infinities(item) for item in value]
     return float(value) if value in ("inf", "-inf") else value
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return math.fsum(values) / len(values) if values else None
 
 
 # where "inf" is a number; elsewhere it is a name

@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import io
 import math
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -29,16 +27,10 @@ from pate_cli.terminal import open_file, write_file
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pate_cli.types import RepeatResult
-
-__all__ = ["REPEATS", "RepeatsFile", "find_repeats", "read_repeats", "started"]
-__all__ += ["write_repeats_of_jobs"]
+__all__ = ["END", "REPEATS", "find_repeats", "read_repeats", "started", "write_repeats_of_jobs"]
 
 REPEATS = "repeats.csv"
 """Name of the file."""
-
-MEASURES = ("n_asked", "n_answered", "eps_ex_post", "accuracy", "seconds")
-"""Measures that every repeat has, in the order of the file; diagnostics follow."""
 
 _TEXTS = (
     "guarantee",
@@ -55,71 +47,9 @@ _TEXTS = (
     "note",
     "directory",
 )
-_END = ("row", "checksum", "repeat", "status", "reason")
-_PAUSE = 1.0  # least seconds between two writings of a file that grows
+END = ("row", "checksum", "repeat", "status", "reason")  # between public numbers and measures
 _MOST_REPEATS = 1_000_000  # of a row
 _LARGEST = 1e100  # number that is measured; sums and squares of larger ones overflow
-_SHARE = 50  # of the time at most one part in so many is spent on them
-
-
-class RepeatsFile:
-    """`repeats.csv` of a command, which grows with the repeats of its rows.
-
-    `rows` are the columns of each row by its name: dataset, method, settings, of which those stay in which
-    rows differ, public numbers from `eps` on, and `status` and `reason` where it cannot be run. The file is
-    written as a whole or not at all.
-    """
-
-    def __init__(self, directory: Path, rows: Mapping[str, Mapping[str, Any]]) -> None:
-        self.path = directory / REPEATS
-        left = dict.fromkeys(n for row in rows.values() for n in takewhile(lambda n: n != "eps", row))
-        same = {*left}.difference(NAMES, differing(list(rows.values()), left))
-        self._left = [name for name in left if name not in same]
-        self._rows = {name: {k: v for k, v in row.items() if k not in same} for name, row in rows.items()}
-        self._done: dict[str, dict[int, RepeatResult | str]] = {name: {} for name in rows}
-        self._next = -math.inf
-
-    def add(self, row: str, repeat: int, result: RepeatResult | str) -> None:
-        """Add a repeat, or the reason why it failed."""
-        self._done[row][repeat] = result
-
-    def end(self, row: str, status: str, reason: str) -> None:
-        """Say why a row ended before its last repeat."""
-        self._rows[row] |= {"status": status, "reason": reason}
-
-    def grow(self) -> None:
-        """Write what was measured so far, unless that was done less than a second ago, or takes long."""
-        if (began := time.monotonic()) >= self._next and any(self._done.values()):
-            with contextlib.suppress(OSError):  # of a full disk, which `write` names at the end
-                self.write()
-            ended = time.monotonic()
-            self._next = ended + max(_PAUSE, _SHARE * (ended - began))
-
-    def write(self) -> None:
-        """Write the file; its directory is made if absent."""
-        lines = list(self._lines())
-        left = self._left
-        names = dict.fromkeys(n for row in self._rows.values() for n in row if n not in (*left, *_END))
-        measures = dict.fromkeys(
-            name for line in lines for name in line if name not in (*left, *names, *_END)
-        )
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns := [*left, *names, *_END, *measures])
-        writer.writerows([_text(line.get(name)) for name in columns] for line in lines)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(self.path, text.getvalue(), sync=False)
-
-    def _lines(self) -> Iterator[dict[str, Any]]:
-        for name, row in self._rows.items():
-            for repeat, result in sorted(self._done[name].items()):
-                line = row | {"repeat": repeat, "status": "ok", "reason": None}
-                if isinstance(result, str):
-                    yield line | {"status": "failed", "reason": result}
-                else:
-                    yield line | {key: getattr(result, key) for key in MEASURES} | result.diagnostics
-            if row.get("status"):
-                yield row
 
 
 def write_repeats_of_jobs(directory: Path) -> None:
@@ -138,13 +68,6 @@ def write_repeats_of_jobs(directory: Path) -> None:
         rows.sort(key=lambda row: (len(row.columns["job"]), row.columns["job"]))
         frame = _frame(rows, 0, constant=False).drop(columns="directory")
         write_file(directory / REPEATS, frame.to_csv(index=False), sync=False)
-
-
-def _text(value: Any) -> str:
-    """Text of a cell: empty where there is no number."""
-    if isinstance(value, str):
-        return one_line(value)
-    return "" if value is None or value != value else str(value)
 
 
 def read_repeats(
@@ -358,15 +281,15 @@ def _frame(rows: Sequence[_Row], left_out: int, *, constant: bool) -> pd.DataFra
     stated = {name for row in rows if not row.of_run for name in row.columns}
     kept = {*differing(of_runs, named), *stated, "dataset", "method"}
     left = [name for name in named if constant or name in kept]
-    names = {name: None for row in rows for name in row.columns if name not in (*named, *_END, "directory")}
+    names = {name: None for row in rows for name in row.columns if name not in (*named, *END, "directory")}
     measures = {
         name: None
         for row in rows
         for line in row.lines
         for name in line
-        if name not in (*_END, *named, *names)
+        if name not in (*END, *named, *names)
     }
-    columns = [*left, *names, *_END, *measures, "directory"]
+    columns = [*left, *names, *END, *measures, "directory"]
     lines = [row.columns | line for row in rows for line in row.lines]
     frame = pd.DataFrame(
         [[line.get(name) for name in columns] for line in lines], columns=columns, dtype=object

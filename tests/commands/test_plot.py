@@ -15,7 +15,8 @@ from pate_cli.errors import InputError
 from pate_cli.results import Interval, RunRecord
 from pate_cli.results.lines import COLUMN_WIDTH, Point, draw, points
 from pate_cli.results.means import rows_of
-from pate_cli.results.repeats import RepeatsFile, find_repeats
+from pate_cli.results.repeats import find_repeats
+from pate_cli.results.repeats_file import RepeatsFile
 from pate_cli.types import RepeatResult
 
 COMPARISON = {

@@ -16,8 +16,8 @@ from pate_cli.config.hydra_composition import compose
 from pate_cli.engine import rows, run_dir, schedule
 from pate_cli.errors import InputError
 from pate_cli.results import record as record_module
-from pate_cli.results import repeats as repeats_room
-from pate_cli.results.repeats import RepeatsFile
+from pate_cli.results import repeats_file
+from pate_cli.results.repeats_file import RepeatsFile
 from pate_cli.students import load_student
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "compute.workers=1"]
@@ -97,7 +97,7 @@ def test_repeats_are_written_as_they_finish(monkeypatch):
     clock = iter([10.0, 10.0, 10.5, 10.9, 11.0, 11.0])
     written = []
     write = RepeatsFile.write
-    monkeypatch.setattr(repeats_room.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(repeats_file.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(
         RepeatsFile, "write", lambda table: write(table) or written.append(len(repeats(Path("run"))))
     )

@@ -15,7 +15,7 @@ import pytest
 
 from pate_cli.results import Interval, RunRecord
 from pate_cli.results.provenance import collect_provenance
-from pate_cli.results.record import summarise
+from pate_cli.results.repeats_file import summarise
 from pate_cli.results.settings import config_hash
 from pate_cli.types import RepeatResult, Votes
 

@@ -13,7 +13,8 @@ from pate_cli import terminal as writing
 from pate_cli.errors import DataError
 from pate_cli.results import RunRecord, read_record
 from pate_cli.results import record as record_module
-from pate_cli.results.record import find_records, summarise, write_record
+from pate_cli.results.record import find_records, write_record
+from pate_cli.results.repeats_file import summarise
 from pate_cli.types import RepeatResult
 
 REPEATS = [

@@ -16,7 +16,8 @@ import pytest
 from pate_cli.cli import main
 from pate_cli.errors import DataError
 from pate_cli.results import read_repeats
-from pate_cli.results.repeats import RepeatsFile, find_repeats
+from pate_cli.results.repeats import find_repeats
+from pate_cli.results.repeats_file import RepeatsFile
 from pate_cli.results.settings import dataset_name, differing
 from pate_cli.types import RepeatResult
 
