@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from importlib import import_module
 from typing import TextIO
 
 from pate_cli.engine.signals import terminable
-from pate_cli.errors import InputError, Terminated
+from pate_cli.errors import InputError, Terminated, shortened
 from pate_cli.version import VERSION
 
 __all__ = ["COMMANDS", "entry_point", "main"]
@@ -81,6 +82,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if _is_removed():
             return _fail(2, "the current directory was removed; accepted: one that exists (cd)")
         reason, named = error.strerror or str(error), error.filename
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):  # as typed
+            return _fail(2, f"{shortened(str(named))}: {reason}; accepted: the name of a file or directory")
         if named is None and _is_lost(sys.stdout):
             named = "standard output"
         _let_go(1)

@@ -18,6 +18,7 @@ from pate_cli.datasets.column import ASKED, NO_NUMBER, Column, number_of
 from pate_cli.datasets.column_names import looks_like_unit
 from pate_cli.datasets.dates import CLOCK, DATES, days_of, seconds_of
 from pate_cli.datasets.distinct import Cells, Seen
+from pate_cli.errors import shortened
 from pate_cli.types import FloatArray
 
 __all__ = ["decide", "point_of"]
@@ -175,9 +176,9 @@ def _number(seen: Seen, point: tuple[str, bool], before: Decision) -> Decision |
     if not forced and seen.n(ok) < _NEARLY * seen.weight:
         share = seen.n(ok) / seen.weight
         if ok.sum() > _FEW or share > 0.8:
-            odd = cells.plain[np.argmax(held & ~ok & ~cells.wordy)]
+            odd = shortened(repr(cells.plain[np.argmax(held & ~ok & ~cells.wordy)]))
             question = (
-                f"{share:.0%} of the cells are numbers, others are not, as {odd!r}: numbers or categories?"
+                f"{share:.0%} of the cells are numbers, others are not, as {odd}: numbers or categories?"
             )
             before.asked.append(Ask(cells.name, "kind", question, "number"))
         return None
@@ -236,9 +237,11 @@ def _rest(seen: Seen, rest: Any, decision: Decision) -> None:
         if cells.low[i] in NO_NUMBER:
             continue
         if counts[i] > 1 and not re.search(r"\d", text):
-            decision.ask_missing(cells.name, text, f"{text!r} ({counts[i]:,} cells) is taken for missing")
+            decision.ask_missing(
+                cells.name, text, f"{shortened(repr(text))} ({counts[i]:,} cells) is taken for missing"
+            )
         else:
-            decision.refused.append((int(i), f"{text!r}, no {decision.column.kind}"))
+            decision.refused.append((int(i), f"{shortened(repr(text))}, no {decision.column.kind}"))
 
 
 def _date(seen: Seen, before: Decision) -> Decision | None:
@@ -331,7 +334,7 @@ def _category(seen: Seen, decision: Decision, target: bool) -> Decision:
         variants: dict[str, set[str]] = {}
         for text in names:
             variants.setdefault(text.casefold(), set()).add(text)
-        if merged := [" = ".join(sorted(v)) for v in variants.values() if len(v) > 1]:
+        if merged := [" = ".join(map(shortened, sorted(v))) for v in variants.values() if len(v) > 1]:
             decision.remarks.append(f"{', '.join(merged[:3])}: they differ in capitals alone, and are one")
         names = list(variants)
     distinct = len(names)
@@ -340,7 +343,8 @@ def _category(seen: Seen, decision: Decision, target: bool) -> Decision:
     if distinct <= 1:
         if n - present > 0.1 * n and distinct:
             if "empty" not in given:
-                question = f"an empty cell ({n - present:,} of them) beside {names[0]!r}: missing, or no?"
+                only = shortened(repr(names[0]))
+                question = f"an empty cell ({n - present:,} of them) beside {only}: missing, or no?"
                 decision.asked.append(Ask(cells.name, "empty", question, "missing", safe=True))
             return decision
         return decision if cells.used else decision.ignored("constant")

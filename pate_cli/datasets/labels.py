@@ -166,7 +166,7 @@ def classes_of(labels: Labels, where: str, n_private: int) -> tuple[str, ...]:
     """All labels, in the order of their values where all of them are numbers; refuses one, and too many."""
     names, n = labels.names, len(labels.codes)
     if len(names) == 1:
-        raise DataError(f"{where}: every label is {names[0]!r}; at least two classes are needed")
+        raise DataError(f"{where}: every label is {shown(names[0])}; at least two classes are needed")
     most = min(max(2, n // 2), most_classes(n_private))
     if len(names) > most:
         raise DataError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
+from pate_cli.errors import shortened
+
 __all__ = ["alike", "normal", "shown"]
 
 _UNSEEN = (
@@ -66,8 +68,8 @@ def normal(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """A text in quotes, with escapes for what does not show."""
-    quoted = repr(text).replace("  ", r" \x20")
+    """A text in quotes, shortened where it is long, with escapes for what does not show."""
+    quoted = shortened(repr(text)).replace("  ", r" \x20")
     return "".join(c.encode("ascii", "backslashreplace").decode() if _hides(c) else c for c in quoted)
 
 

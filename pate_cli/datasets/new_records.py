@@ -12,7 +12,7 @@ from pate_cli.checks import listed
 from pate_cli.datasets.column import Column, Reading
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Schema, schema_of
-from pate_cli.errors import DataError
+from pate_cli.errors import DataError, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +45,9 @@ def _remarks(
                 cell = frame[name].iloc[row]
                 first = "first"
                 if kind != "missing":
-                    first += f" {cell!r}" if isinstance(cell, str) else f" {column.shown(cell)}"
+                    first += (
+                        f" {shortened(repr(cell))}" if isinstance(cell, str) else f" {column.shown(cell)}"
+                    )
                 place = f"({first}, {table.word} {frame.index[row]})"
                 by_kind[kind].append(f"{name!r} {int(where.sum())} of {len(frame)}{addition} {place}")
     yield from (f"{table.path}: {kind}: {listed(columns)}" for kind, columns in by_kind.items() if columns)
@@ -61,7 +63,9 @@ def _differences(
         yield "unseen categories", ~cells.isin(column.levels or []).to_numpy() & ~missing, ""
         return
     odd = np.flatnonzero(reading.odd)
-    shown = f", {len(odd)} of them text as {table.cell(name, int(odd[0]))!r}" if len(odd) else ""
+    shown = (
+        f", {len(odd)} of them text as {shortened(repr(table.cell(name, int(odd[0]))))}" if len(odd) else ""
+    )
     yield "missing", cells.isna().to_numpy(), shown
     yield "numbers out of range", column.beyond(cells.to_numpy()), f" outside {column.about}"
 

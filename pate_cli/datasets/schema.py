@@ -22,7 +22,7 @@ from pate_cli.datasets.dates import as_date
 from pate_cli.datasets.labels import number_in
 from pate_cli.datasets.reading import RecordTable, read_bytes
 from pate_cli.datasets.three_files import Cell
-from pate_cli.errors import ConfigError, DataError, InputError
+from pate_cli.errors import ConfigError, DataError, InputError, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,10 @@ class Schema:
         odd.sort()
         row, name = odd[0]
         column, cell = self.columns[name], table.cell(name, row)
-        others = [f"{table.word} {table.frame.index[r]} {n!r}: {table.cell(n, r)!r}" for r, n in odd[1:20]]
+        others = [
+            f"{table.word} {table.frame.index[r]} {n!r}: {shortened(repr(table.cell(n, r)))}"
+            for r, n in odd[1:20]
+        ]
         more = f"; also {'; '.join(others)}" if others else ""
         more += f"; and {len(odd) - 20} more" if len(odd) > 20 else ""
         accepted = "a number" if column.kind == "number" else f"a date ({column.format or 'y-m-d'})"
@@ -121,7 +124,9 @@ class Schema:
         else:
             accepted += f", or {typed('missing', cell)} (such cells are missing), {typed('numeric', name)}"
             accepted += f" (all such), {typed('categories', name)} or {typed('drop', name)}"
-        raise DataError(f"{table.place(row)}: column {name!r} has {cell!r}; accepted: {accepted}{more}")
+        raise DataError(
+            f"{table.place(row)}: column {name!r} has {shortened(repr(cell))}; accepted: {accepted}{more}"
+        )
 
     def brief(self) -> str:
         """All columns in one line, for people."""
@@ -287,6 +292,7 @@ def changed(column: Column, given: Mapping[str, Any], key: str) -> Column:
 
 def typed(key: str, *values: str) -> str:
     """Option with a list as a user types it, quoted for the shell and for Hydra where a value needs it."""
+    values = tuple(map(shortened, values))  # a longer one is not typed by anyone
     if all(_PLAIN.fullmatch(value) for value in values):
         return f"dataset.{key}=[{','.join(values)}]"
     words = ['"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values]

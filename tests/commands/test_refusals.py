@@ -207,6 +207,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("fetch synthetic", "pate data fetch: got 'synthetic'; accepted: mushroom, a9a"),
         ("verify synthetic", "pate data verify: got 'synthetic'; accepted: mushroom, a9a"),
     ],
+    "list": [("a" * 3000, f"{'a' * 50}... (3,000 characters): File name too long; accepted: ")],
     "-sc": [
         ("", "-sc : accepted: install=SHELL"),
         ("install=tcsh", "-sc install=tcsh: accepted: install=SHELL"),

@@ -327,6 +327,18 @@ def test_what_no_cell_decides_is_asked_and_the_answer_is_printed(tmp_path, capsy
     assert "to decide: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("argv", [["data", "describe", "f.csv", "--target", "y"], ["plan", "dataset=csv"]])
+def test_of_a_long_cell_the_beginning_is_shown(argv, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{i % 9}.5,{'ab'[i % 2]}" for i in range(60)]
+    Path("f.csv").write_text("\n".join(["v,y", *lines, f"{'long ' * 9000},a"]) + "\n")
+    assert main([*argv, *["dataset.path=f.csv", "dataset.target=y"] * (argv[0] == "plan")]) == 2
+    said = "".join(capsys.readouterr())
+    assert "'v' has 'long long " in said
+    assert "characters), no number" in said
+    assert max(map(len, said.splitlines())) < 700
+
+
 def test_numbers_with_different_units_are_named(tmp_path, capsys):
     path = tmp_path / "f.csv"
     lines = [f"{30 + i % 9} {'kg' if i % 2 else 'lb'},{i % 7} kg,{'ab'[i % 3 > 1]}" for i in range(60)]
