@@ -77,6 +77,8 @@ def test_jobs_composed_together_are_as_hydra_composes_them(tmp_path):
         *(["mechanism=svt", f"eps={eps}"] for eps in ("1", "2.0", "inf", "null", "'3'", "${seed}", "[1]")),
         *(["eps=1", "mechanism=svt", "repeats=3"], ["seed=3", "seed=4"], ["dataset=mine", "eps=5", "seed=6"]),
         *(["dataset=mine", "eps=7"], ["eps=3", "++eps=2"], ["++eps=2", "eps=3"], ["~seed"], [], ["seed=1"]),
+        ["dataset=csv", "dataset.path='a b/c,d.csv'", "dataset.target=", "name=x:y", "release=true"],
+        *(["delta=null", "purpose=a b"], ["name=${seed}"], ["name='1'"], ["split.mode=label_private"]),
         *(["teacher=tree", "teacher.size=7"], ["teacher.size=7", "++teacher.params={C: 8}", "repeats=2"]),
         *(checked(row.overrides) for name in recipes.names() for row in recipes.find_recipe(name).rows[::36]),
     ]
@@ -88,6 +90,19 @@ def test_jobs_composed_together_are_as_hydra_composes_them(tmp_path):
         ):
             alone = hydra.compose("config", [*given, f"hydra.searchpath=[{quoted(f'file://{tmp_path}')}]"])
         assert repr(found) == repr(OmegaConf.to_container(alone, resolve=True)), given
+
+
+def test_what_is_kept_for_other_commands_is_theirs_alone(monkeypatch):
+    compose(["name=a"])["teacher"]["size"] = "spoilt"
+    assert compose(["name=b"]) == {**compose([]), "name": "b"}
+    for place in ("here", "there"):
+        monkeypatch.setenv("WHERE", place)
+        assert compose(["name=${oc.env:WHERE}"])["name"] == place
+        assert Composer().directory(["hydra.run.dir=${oc.env:WHERE}"], multirun=False) == place
+    directories = [
+        Composer().directory(["hydra.run.dir=at-${eps}", f"eps={eps}"], multirun=False) for eps in (1, 2)
+    ]
+    assert directories == ["at-1", "at-2"]
 
 
 def test_hydra_is_left_as_it_was():

@@ -102,12 +102,52 @@ def with_candidates(raw: dict[str, Any], candidates: Sequence[Mapping[str, Any]]
     return raw
 
 
-class Composer:
-    """Composes the jobs of one command: those that differ in numbers alone share one composition by Hydra.
+class _Compositions:
+    """Configurations as Hydra composes them, each once: it takes about 0.1 s."""
 
-    Hydra takes about 0.1 s a configuration; a number is set afterwards. Every method raises an `InputError`
-    that names the key or option and lists those that exist. `candidates` are of `pate tune`, which no text
-    has to hold.
+    def __init__(self, config_dir: str | None, config_name: str) -> None:
+        self._config_dir, self._config_name = config_dir, config_name
+        self.by_hydra = lru_cache(maxsize=100)(self._by_hydra)
+        self.depends = lru_cache(maxsize=100)(lambda given: "${" in _unresolved(self.by_hydra(given)))
+        self.plain = lru_cache(maxsize=100)(self._plain)
+
+    def _by_hydra(self, given: tuple[str, ...]) -> DictConfig:
+        """Compose, with Hydra's own configuration."""
+        from hydra import compose as hydra_compose
+        from hydra import initialize_config_dir
+
+        main, search = search_path(self._config_dir, self._config_name)
+        with initialize_config_dir(str(main), **version_base()):
+            return hydra_compose(self._config_name, [*given, *search], return_hydra_config=True)
+
+    def _plain(self, given: tuple[str, ...], number: int | None) -> Any:
+        """Our part of a composition as plain containers."""
+        from omegaconf import OmegaConf, open_dict
+
+        cfg = copy.deepcopy(self.by_hydra(given))
+        if number is not None:
+            with open_dict(cfg.hydra.job):
+                cfg.hydra.job.num, cfg.hydra.job.id = number, str(number)
+        with _resolving(cfg):
+            for name in _OF_HYDRA.findall(_unresolved(cfg)):
+                if OmegaConf.select(cfg.hydra, name, throw_on_missing=False) is None:
+                    raise InputError(
+                        f"${{hydra:{name}}}: has no value here; hydra:job.num is of a sweep (-m)"
+                    )
+            return OmegaConf.to_container(_ours(cfg), resolve=True)
+
+
+@lru_cache
+def _of_packaged(config_name: str) -> _Compositions:
+    """Compositions of the packaged options, kept for all commands of this process."""
+    return _Compositions(None, config_name)
+
+
+class Composer:
+    """Composes the jobs of one command: those that differ in single values share a composition by Hydra.
+
+    Values are set afterwards, where nothing refers to others. Every method raises an `InputError` that names
+    the key or option and lists those that exist. `candidates` are of `pate tune`, which no text has to hold.
     """
 
     def __init__(
@@ -118,9 +158,7 @@ class Composer:
     ) -> None:
         self.config_dir, self.config_name = config_dir, config_name
         self._candidates = candidates
-        self._by_hydra = lru_cache(maxsize=100)(self._composed)
-        self._depends = lru_cache(maxsize=100)(lambda given: "${" in _unresolved(self._by_hydra(given)))
-        self._plain = lru_cache(maxsize=100)(self._resolved)
+        self._made = _Compositions(config_dir, config_name)
 
     @property
     def own(self) -> tuple[str, ...]:
@@ -133,20 +171,19 @@ class Composer:
 
         `number` is that of the job in its sweep, `${hydra:job.num}`.
         """
-        numbers = {text: value for text in given if (value := _number(text)) is not None}
-        others = tuple(text for text in given if text not in numbers)
-        keys = [text.partition("=")[0].lstrip("+~") for text in given]
-        # a key that comes twice, or within {...}: a later override may undo an earlier one
-        if len(set(keys)) == len(keys) and not any("{" in text for text in others):
-            raw: Any = None if self._depends(others) else copy.deepcopy(self._plain(others, None))
-            if raw and all(_is_set(raw, text.partition("=")[0], numbers[text]) for text in numbers):
-                return with_candidates(raw, self._candidates)
-        return with_candidates(copy.deepcopy(self._plain(tuple(given), number)), self._candidates)
+        with self._one_line(given):
+            others, values = self._apart(given)
+            if not self._of(others).depends(others):
+                raw = copy.deepcopy(self._of(others).plain(others, None))
+                if all(_is_set(raw, key, value) for key, value in values.items()):
+                    return with_candidates(raw, self._candidates)
+            raw = copy.deepcopy(self._of(given).plain(tuple(given), number))
+            return with_candidates(raw, self._candidates)
 
     def directory(self, given: Sequence[str], *, multirun: bool) -> str | None:
         """Directory that `hydra.run.dir` or `hydra.sweep.dir` chooses; None for `auto`, our own choice."""
         key = "sweep" if multirun else "run"
-        cfg = self._by_hydra(tuple(given))
+        cfg = self._hydra(given)
         with self._one_line(given), _resolving(cfg):
             chosen = str(cfg.hydra[key].dir or "")
         if not chosen.strip():  # it would be the current directory
@@ -157,7 +194,7 @@ class Composer:
         """Refuse (ConfigError) a `hydra.sweep.subdir` that would name all jobs of a sweep alike."""
         from omegaconf import OmegaConf
 
-        sweep: Any = OmegaConf.to_container(self._by_hydra(tuple(given)).hydra.sweep, resolve=False)
+        sweep: Any = OmegaConf.to_container(self._hydra(given).hydra.sweep, resolve=False)
         if "${" not in (name := str(sweep["subdir"])):
             accepted = "a name that differs by job, as ${hydra.job.num} or ${hydra.job.override_dirname}"
             raise ConfigError("hydra.sweep.subdir", name, accepted)
@@ -166,7 +203,7 @@ class Composer:
         """Whether a run needs none of Hydra's launchers, sweepers, callbacks, logs or directories."""
         from omegaconf import OmegaConf
 
-        cfg = self._by_hydra(tuple(given)).hydra
+        cfg = self._hydra(given).hydra
         if cfg.mode is not None:
             raise InputError(f"hydra.mode: got {cfg.mode.name} in a file; accepted: pate run -m for a sweep")
         hydra: Any = OmegaConf.to_container(cfg, resolve=False, enum_to_str=True)
@@ -179,30 +216,30 @@ class Composer:
             and (hydra["sweep"]["subdir"], hydra["output_subdir"]) == ("${hydra.job.num}", ".hydra")
         )
 
-    def _composed(self, given: tuple[str, ...]) -> DictConfig:
-        """Compose by Hydra, with its own configuration."""
-        from hydra import compose as hydra_compose
-        from hydra import initialize_config_dir
+    def _of(self, given: Sequence[str]) -> _Compositions:
+        """Compositions that are kept after this command, where neither files nor surroundings may change."""
+        if self.config_dir or any("${" in text for text in given):
+            return self._made
+        return _of_packaged(self.config_name)
 
-        main, search = search_path(self.config_dir, self.config_name)
-        with self._one_line(given), initialize_config_dir(str(main), **version_base()):
-            return hydra_compose(self.config_name, [*given, *search], return_hydra_config=True)
+    def _hydra(self, given: Sequence[str]) -> DictConfig:
+        """Composition with Hydra's part, which may refer to values of ours by an interpolation."""
+        with self._one_line(given):
+            others, _ = self._apart(given)
+            if any("${" in text for text in given) or self._of(others).depends(others):
+                others = tuple(given)
+            return self._of(others).by_hydra(others)
 
-    def _resolved(self, given: tuple[str, ...], number: int | None) -> Any:
-        """Our part of a composition as plain containers."""
-        from omegaconf import OmegaConf, open_dict
-
-        cfg = copy.deepcopy(self._by_hydra(given))
-        if number is not None:
-            with open_dict(cfg.hydra.job):
-                cfg.hydra.job.num, cfg.hydra.job.id = number, str(number)
-        with self._one_line(given), _resolving(cfg):
-            for name in _OF_HYDRA.findall(_unresolved(cfg)):
-                if OmegaConf.select(cfg.hydra, name, throw_on_missing=False) is None:
-                    raise InputError(
-                        f"${{hydra:{name}}}: has no value here; hydra:job.num is of a sweep (-m)"
-                    )
-            return OmegaConf.to_container(_ours(cfg), resolve=True)
+    @staticmethod
+    def _apart(given: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """Overrides that Hydra composes, and single values that can be set afterwards, by key."""
+        keys = [text.partition("=")[0].lstrip("+~") for text in given]
+        values = {text: found[0] for text in given if (found := _value(text))}
+        others = tuple(text for text in given if text not in values)
+        # a key that comes twice, or within {...}: a later override may undo an earlier one
+        if len(set(keys)) < len(keys) or any("{" in text for text in others):
+            return tuple(given), {}
+        return others, {text.partition("=")[0]: value for text, value in values.items()}
 
     @contextmanager
     def _one_line(self, overrides: Sequence[str]) -> Iterator[None]:
@@ -291,8 +328,8 @@ def _ours(cfg: DictConfig) -> DictConfig:
     return OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
 
 
-def _is_set(raw: dict[str, Any], key: str, value: float) -> bool:
-    """Set a number in place of a value; False if there is none: Hydra says why, or makes the key."""
+def _is_set(raw: dict[str, Any], key: str, value: Any) -> bool:
+    """Set a single value in place of another; False if there is none: Hydra says why, or makes the key."""
     *above, name = key.split(".")
     node: Any = raw
     for part in above:
@@ -318,18 +355,21 @@ def _resolving(cfg: DictConfig) -> Iterator[None]:
 
 
 @lru_cache(maxsize=10_000)
-def _number(text: str) -> float | None:
-    """Value of an override that sets a number, else None."""
+def _value(text: str) -> tuple[Any] | None:
+    """Value of an override that sets a single one, else None: of a group, of Hydra, of a container."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
-    if text[:1] in "+~" or text.startswith("hydra."):
+    key = text.partition("=")[0]
+    if text[:1] in "+~" or "/" in key or key.startswith("hydra.") or key in _groups() or "${" in text:
         return None
     try:
-        value = OverridesParser.create().parse_override(text).value()
+        override = OverridesParser.create().parse_override(text)
+        value = override.value()
     except (HydraException, ValueError):
         return None
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    single = value is None or isinstance(value, str | int | float)
+    return (value,) if single and value != "???" and not override.is_sweep_override() else None
 
 
 def _groups() -> list[str]:

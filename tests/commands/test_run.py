@@ -209,6 +209,7 @@ def test_a_sweep_leaves_a_directory_a_job_and_a_row_each(pate):
     found = {path.name for path in Path("all of them").iterdir()} - {
         ".finished",
         "multirun.yaml",
+        "repeats.csv",
         "report.html",
     }
     assert found == {f"{mechanism}-{eps}" for mechanism in ("gaussian", "active") for eps in (1, 2)}
