@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pate_cli import datasets
+from pate_cli.commands.printing import print_grid
 from pate_cli.commands.reporting import say, show_next
 from pate_cli.config import hydra_composition, parse
 from pate_cli.datasets.multiset import record_digests
@@ -21,8 +23,6 @@ from pate_cli.results.settings import dataset_name
 from pate_cli.terminal import err, out, remark
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from pate_cli.types import Dataset
 
 __all__ = ["main"]
@@ -132,20 +132,13 @@ def _show(path: str | None, *, all_rows: bool) -> int:
         say(_summary(ledger))
         say(_open(ledger, all_rows=all_rows))
         out().print()
-        out().print(_entries(ledger))
+        heads = ("time (UTC)", "entry", "release", "eps", "delta", "what for")
+        print_grid(heads, list(_entries(ledger)), right=("eps", "delta"))
     return 0
 
 
-def _entries(ledger: Ledger) -> Table:
+def _entries(ledger: Ledger) -> Iterator[tuple[str, ...]]:
     """A line for each total and each charge."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("time (UTC)", "entry", "release"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("eps", justify="right")
-    table.add_column("delta", justify="right")
-    table.add_column("what for", overflow="fold")
     certified = {entry.id for entry in ledger.entries if entry.kind == "certificate"}
     for entry in ledger.entries:
         if entry.kind == "certificate":
@@ -156,8 +149,7 @@ def _entries(ledger: Ledger) -> Table:
         id = entry.id[:8] if charge else ""
         cost = f"{entry.eps:g}", f"{entry.delta:.4g}"
         time = entry.time[:16].replace("T", " ")
-        table.add_row(time, _KINDS[entry.kind], id, *cost, one_line("; ".join(filter(None, note))))
-    return table
+        yield time, _KINDS[entry.kind], id, *cost, one_line("; ".join(filter(None, note)))
 
 
 def _show_json(path: str | None) -> int:

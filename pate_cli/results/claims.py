@@ -16,7 +16,7 @@ from pate_cli.checks import OneOf, Real, take
 from pate_cli.errors import InputError
 from pate_cli.results.interval import Interval, simultaneous
 from pate_cli.results.means import MeasuredRow
-from pate_cli.results.recipe_tables import Pair, chosen, digits_of, error_of, matches, signed
+from pate_cli.results.recipe_tables import Pair, chosen, digits_of, error_of, matches
 from pate_cli.results.verdicts import FEWEST, Verdict, VerdictWord, at_least, close, combined
 
 __all__ = ["CLAIMS_RULE", "check_claim", "claim_verdicts", "eps_ex_post_verdict", "row_verdicts"]
@@ -63,7 +63,7 @@ def _row(row: MeasuredRow, margin: float, n_rows: int, quick: bool) -> Verdict:
         return Verdict(name, "missing", "nothing was measured")
     gap, (error, repeats) = ours.less(row["printed_accuracy"]), error_of(row)
     shown = gap.at(simultaneous(n_rows)).widened(error, repeats)
-    by = f"ours {signed(shown)} against the printed value"
+    by = f"ours {shown.text(sign=True)} against the printed value"
     by += f", whose standard error is {error:.4f}" * (error > 0)
     judged = close(name, gap, margin, by, n_rows, error, repeats)
     if eps not in (None, row["eps"]):
@@ -183,7 +183,7 @@ def _increases(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_
 
 def _paired(pair: Pair, measure: str, case: str) -> _Case:
     gap = pair.over(measure)
-    return gap, f"{case} {pair.missing if gap is None else signed(gap, digits_of(measure))}"
+    return gap, f"{case} {pair.missing if gap is None else gap.text(digits_of(measure), sign=True)}"
 
 
 def _budget(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_Case]:

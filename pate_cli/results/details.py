@@ -212,11 +212,7 @@ def _baselines(found: Advice) -> list[tuple[str, Any]]:
 def _all_runs(found: Advice) -> list[tuple[str, Any]]:
     board, metric = found.board, found.metric
     columns = [Head("method", numeric=False), Head("eps"), Head("teachers"), Head("labels")]
-    columns += [
-        Head(metric.heading),
-        Head(f"{name(found.method)} less"),
-        Head("splits"),
-    ]
+    columns += [Head(metric.heading), Head(f"{name(found.method)} less"), Head("splits")]
     columns += [Head("verdict", numeric=False, tags=True)] * any(row.status != "ok" for row in board.rows)
     cells = []
     for row in sorted(

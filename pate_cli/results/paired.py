@@ -9,14 +9,7 @@ import pandas as pd
 
 from pate_cli.errors import InputError
 from pate_cli.results.interval import EPS_NOTE, MEASURED, T_NOTE
-from pate_cli.results.means import (
-    MeasuredRow,
-    by_settings,
-    flat,
-    other_splits,
-    paired_difference,
-    rows_of,
-)
+from pate_cli.results.means import MeasuredRow, by_settings, flat, other_splits, paired_difference, rows_of
 from pate_cli.results.settings import differing
 from pate_cli.results.tables import ABSENT, Head, Table, number
 

@@ -12,7 +12,7 @@ from pate_cli.results.tables import ABSENT, Head, Table, number
 from pate_cli.results.verdicts import Verdict, counted, rule
 
 __all__ = ["KEYS", "PRINTED", "Pair", "chosen", "difference", "digits_of", "error_of", "matches"]
-__all__ += ["paired_table", "pairs", "recipe_table", "signed", "value_of"]
+__all__ += ["paired_table", "pairs", "recipe_table", "value_of"]
 
 KEYS = ("dataset", "method", "panel", "eps", "cutoff", "teachers", "name")
 """By which rows are chosen."""
@@ -100,11 +100,6 @@ def digits_of(measure: str) -> int:
     return 1 if measure in ("answered", "asked") else 4
 
 
-def signed(gap: Interval, digits: int = 4) -> str:
-    """Write a difference with its sign and its interval."""
-    return gap.text(digits, sign=True)
-
-
 def recipe_table(rows: Sequence[MeasuredRow], verdicts: dict[str, Verdict], margin: float) -> Table:
     """Every row; ours beside the paper's and a verdict, where anything is printed."""
     shown: list[tuple[Head, Callable[[MeasuredRow], str]]] = [
@@ -164,7 +159,7 @@ def _compared(verdicts: dict[str, Verdict]) -> list[tuple[Head, Callable[[Measur
         ),
         (
             Head("ours less the paper's accuracy", detail=True),
-            lambda row: ABSENT if (gap := difference(row)) is None else signed(gap),
+            lambda row: ABSENT if (gap := difference(row)) is None else gap.text(sign=True),
         ),
         (Head("verdict", numeric=False, tags=True, detail=True), verdict),
     ]
@@ -199,7 +194,7 @@ def paired_table(compared: Sequence[Pair]) -> Table:
     for pair in compared:
         gaps = {name: pair.over(name) for name in _PAIRED}
         n = gaps["accuracy"].n if gaps["accuracy"] else 0
-        shown = [ABSENT if gap is None else signed(gap, digits_of(name)) for name, gap in gaps.items()]
+        shown = [gap.text(digits_of(name), sign=True) if gap else ABSENT for name, gap in gaps.items()]
         cells.append([pair.case, f"{pair.of['method']} - {pair.minus['method']}", str(n), *shown])
         record: dict[str, Any] = {"of": pair.of["name"], "minus": pair.minus["name"]}
         record |= {"dataset": pair.of["dataset"], "eps": pair.of["eps"], "n": n}
