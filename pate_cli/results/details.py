@@ -122,11 +122,9 @@ def _why(found: Advice) -> list[tuple[str, Any]]:
     for of in found.named(NO_USE):
         row = board.cell(of, found.eps)
         asked, given = (row.mean(n) if row else None for n in ("n_asked", "n_answered"))
-        labels = (
-            f" It asked {asked:.0f} questions and got {given:.0f} labels."
-            if asked and given is not None
-            else ""
-        )
+        labels = ""
+        if asked and given is not None:
+            labels = f" It asked {asked:.0f} questions and got {given:.0f} labels."
         lead = found.metric.text(found.over_constant(of), sign=True)
         texts.append(
             f"{name(of)} is {lead} {found.metric.unit} off a constant answer{_at(found.eps)}: nothing that a "
@@ -137,10 +135,7 @@ def _why(found: Advice) -> list[tuple[str, Any]]:
 
 def _rows_at(found: Advice) -> list[tuple[str, MeasuredRow]]:
     """The limit and the methods, with their rows at the eps spoken of."""
-    names = [
-        *([found.limit] if found.limit else []),
-        *sorted(found.verdicts, key=lambda of: of != found.method),
-    ]
+    names = [found.limit, *sorted(found.verdicts, key=lambda of: of != found.method)]
     rows = [(of, found.board.cell(of, found.eps)) for of in names]
     return [(of, row) for of, row in rows if row is not None and row.n]
 
@@ -213,7 +208,7 @@ def _all_runs(found: Advice) -> list[tuple[str, Any]]:
     board, metric = found.board, found.metric
     columns = [Head("method", numeric=False), Head("eps"), Head("teachers"), Head("labels")]
     columns += [Head(metric.heading), Head(f"{name(found.method)} less"), Head("splits")]
-    columns += [Head("verdict", numeric=False, tags=True)] * any(row.status != "ok" for row in board.rows)
+    columns.append(Head("verdict", numeric=False, tags=True))
     cells = []
     for row in sorted(
         board.rows, key=lambda row: (list(found.verdicts).index(row["method"]), row["eps"] or 0)
@@ -223,15 +218,12 @@ def _all_runs(found: Advice) -> list[tuple[str, Any]]:
         line = [name(of), number(row["eps"], "g"), number(row["n_teachers"] or None, ",.0f")]
         line += [f"{given:.0f} of {asked:.0f}" if asked and given is not None else ABSENT]
         line += [metric.level(row.over(metric.name), ci=True), metric.text(gap, sign=True), str(row.n)]
-        if len(columns) > 7:
-            line.append("" if row.status == "ok" else ended(row.status))
-        cells.append(line)
+        cells.append([*line, "" if row.status == "ok" else ended(row.status)])
     note = "Labels: given, of those asked for, a mean over splits."
     if len(cells) > _MOST_RUNS:
         note += f" {len(cells) - _MOST_RUNS} more are in `rows.csv`."
-    return (
-        [("table", Table(columns, cells[:_MOST_RUNS], note=note, title="All runs"))] if len(cells) > 1 else []
-    )
+    table = Table(columns, cells[:_MOST_RUNS], note=note, title="All runs").filled()
+    return [("table", table)] if len(cells) > 1 else []
 
 
 def _how_measured(found: Advice, command: Sequence[str]) -> list[tuple[str, Any]]:

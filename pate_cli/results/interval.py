@@ -128,9 +128,9 @@ def mean_ci(values: Iterable[float]) -> tuple[float, float]:
     return interval.mean, math.nan if interval.half_width is None else interval.half_width
 
 
-def simultaneous(rows: int, level: float = LEVEL) -> float:
-    """Level of each of `rows` intervals with which they hold all together at `level` (Bonferroni)."""
-    return 1 - (1 - level) / max(rows, 1)
+def simultaneous(rows: int) -> float:
+    """Level of each of `rows` intervals with which they hold all together at `LEVEL` (Bonferroni)."""
+    return 1 - (1 - LEVEL) / max(rows, 1)
 
 
 @cache

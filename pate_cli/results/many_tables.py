@@ -33,11 +33,8 @@ def tables_report(
     by_eps = standings(boards) if ranked else {}
     headline = _headline(boards, by_eps, answers[0].eps) if ranked else _each(answers)
     table = _overview(answers)
-    files, sections, tests = (
-        {"table": table},
-        [Section("Which method to use on each", [("table", table)])],
-        [],
-    )
+    files, tests = {"table": table}, list[str]()
+    sections = [Section("Which method to use on each", [("table", table)])]
     details = [Section("How this was measured", [("code", [command])])]
     if ranked:
         files = {"table": _winners(boards), "ranks": _ranks(boards, by_eps)}
@@ -131,10 +128,8 @@ def _overview(answers: Sequence[Advice]) -> Table:
     heads = [metric.heading, "lost", "constant answer"]
     columns = [Head("data set", numeric=False), Head("use", numeric=False), Head("eps")]
     columns += [*map(Head, heads), Head("verdict", numeric=False, tags=True)]
-    if not any(line[-1] for line in cells):
-        columns, cells = columns[:-1], [line[:-1] for line in cells]
     note = "Lost: to the best model without privacy, at the same splits, with a 95% interval."
-    return Table(columns, cells, note=note, looks=[""] * len(cells), title="Each data set")
+    return Table(columns, cells, note=note, looks=[""] * len(cells), title="Each data set").filled()
 
 
 def _tests(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing]]) -> list[str]:

@@ -160,11 +160,9 @@ def main_table(found: Advice) -> Table:
         note += f" {'Lost' if found.limit else 'Less'}: difference at the same splits, with a 95% interval."
     if len(order) > _MOST_ROWS:
         note += f" {len(order) - _MOST_ROWS} more methods are among all runs."
-    kept = [i for i in range(len(columns)) if i != len(columns) - 2 or any(line[i] for line in cells)]
-    cells = [[line[i] for i in kept] for line in cells]
     unit = "percent" if metric.percent == "%" else metric.unit
     title = f"{metric.words[0].upper()}{metric.words[1:]} in {unit}"
-    return Table([columns[i] for i in kept], cells, note=note, looks=looks, title=title)
+    return Table(columns, cells, note=note, looks=looks, title=title).filled()
 
 
 def _columns(found: Advice) -> list[float]:
@@ -174,9 +172,8 @@ def _columns(found: Advice) -> list[float]:
         return budgets
     step = (len(budgets) - 1) / (_MOST_EPS - 1)
     chosen = {budgets[round(k * step)] for k in range(_MOST_EPS)} - {found.eps}
-    return sorted(
-        [*sorted(chosen, key=lambda eps: eps in (budgets[0], budgets[-1]))[-_MOST_EPS + 1 :], found.eps]
-    )
+    inner_first = sorted(chosen, key=lambda eps: eps in (budgets[0], budgets[-1]))
+    return sorted([*inner_first[-_MOST_EPS + 1 :], found.eps])
 
 
 def _for_terminal(table: Table, metric: Metric) -> Table:
@@ -262,11 +259,9 @@ def _kicker(found: Advice, command: Sequence[str]) -> str:
 
 def _publishing(found: Advice) -> str:
     row = found.row
-    opened = (
-        f"the columns of {row['n_public']:,.0f} records"
-        if row and row["n_public"]
-        else "some records’ columns"
-    )
+    opened = "some records’ columns"
+    if row and row["n_public"]:
+        opened = f"the columns of {row['n_public']:,.0f} records"
     return (
         "The first line, once, states how much may ever be spent on these records. The second spends eps "
         f"{found.eps:g} of it (the eps nearest to 1), measures the quality with noise on a fifth of the "
@@ -280,9 +275,9 @@ def _records(board: Board) -> list[dict[str, Any]]:
     records = []
     for of in (*board.methods, *board.baselines):
         for row in (row for row in board.every if row["method"] == of):
-            kind, guarantee = (
-                ("yardstick", NOT_PRIVATE) if of in BASELINES else ("method", "differentially private")
-            )
+            kind, guarantee = "method", "differentially private"
+            if of in BASELINES:
+                kind, guarantee = "yardstick", NOT_PRIVATE
             record: dict[str, Any] = {"kind": kind, "method": of, "guarantee": guarantee}
             record |= {"eps": row["eps"], "n": row.n, "status": row.status, "reason": row.reason or None}
             measured = {metric: row.over(metric) for metric in dict.fromkeys(("accuracy", board.metric.name))}
@@ -291,9 +286,8 @@ def _records(board: Board) -> list[dict[str, Any]]:
 
 
 def _row_name(row: MeasuredRow) -> str:
-    return (
-        str(row["method"]) if row["method"] in BASELINES else f"{row['method']} eps={number(row['eps'], 'g')}"
-    )
+    eps = "" if row["method"] in BASELINES else f" eps={number(row['eps'], 'g')}"
+    return f"{row['method']}{eps}"
 
 
 def sources_of(places: Sequence[Path], repeats: pd.DataFrame) -> dict[str, str]:

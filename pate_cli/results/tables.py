@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +112,12 @@ class Table:
         `quiet` prints of note and remarks the meaning of eps alone.
         """
         _show(self, console or out(), quiet=quiet)
+
+    def filled(self) -> Table:
+        """The same without columns that are empty in every row."""
+        kept = [index for index in range(len(self.columns)) if any(row[index] for row in self.cells)]
+        cells = [[row[index] for index in kept] for row in self.cells]
+        return replace(self, columns=[self.columns[index] for index in kept], cells=cells)
 
     def constant(self, index: int) -> bool:
         """Whether every row, of several, has the same in this column."""
