@@ -69,25 +69,24 @@ def test_the_same_sweep_and_its_failures_are_told(tmp_path, expected):
 
 def test_a_killed_job_is_told(tmp_path):
     chosen = launcher("submitit_local")
-    process = sweep(tmp_path, chosen, "teacher=tree", "eps=1,2", "repeats=20", "hydra.sweep.dir=out")
-    until((tmp_path / "out/0/repeats.csv").exists, process)
-    until(lambda: one_job(process.pid), process).kill()
+    process = sweep(tmp_path, chosen, "teacher=tree", "eps=1,2", "repeats=400", "hydra.sweep.dir=out")
+    until(lambda: len([*tmp_path.glob("out/*/repeats.csv")]) == 2, process)
+    for job in at_work(process.pid):
+        job.kill()
     code, _, err = finish(process)
     assert code == 1
     assert "pate: a job was killed; jobs elsewhere go on, and pate table collects them (" in err
     assert "Traceback" not in err
     lost = int(err.split("of 2 jobs did not finish")[0].split()[-1])
     records = [path for path in tmp_path.glob("out/*/result.json") if read_record(path).status == "killed"]
-    assert lost == len(records) >= 1
+    assert lost == len(records) == 2
 
 
-def one_job(pid: int) -> Any:
-    """A process below `pid` that does a job, not one that only starts another."""
+def at_work(pid: int) -> list[Any]:
+    """Processes below `pid` that do a job, not those that only start another."""
     with contextlib.suppress(psutil.Error):
-        for child in children_of(pid, "submitit.core._submit"):
-            if not child.children():
-                return child
-    return None
+        return [child for child in children_of(pid, "submitit.core._submit") if not child.children()]
+    return []
 
 
 def test_launchers_are_extras():
