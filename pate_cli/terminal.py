@@ -14,7 +14,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
@@ -191,10 +191,15 @@ def write_output(path: Path, content: str | bytes) -> None:
         raise InputError(f"--output {path}: cannot be written: {error.strerror or error}") from error
 
 
-def check_file(path: Path) -> None:
-    """Check, before the work, that `write_output` will be able to write; InputError if not."""
+def check_file(path: Path, read: Iterable[Path] = ()) -> None:
+    """Check, before the work, that `write_output` will be able to write; InputError if not.
+
+    The files that are `read` are not to be written over.
+    """
     with _named(path, "--output"):
         mode = _mode(path)
+        if mode is not None and any(other.exists() and path.samefile(other) for other in read):
+            raise InputError(f"--output {path}: is a file that is read; give another")
         if mode is not None and stat.S_ISDIR(mode):
             raise InputError(f"--output {path}: is a directory; give a file")
         if mode is not None and not os.access(path, os.W_OK):

@@ -61,7 +61,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def main(options: argparse.Namespace) -> int:
     """Describe a file. 0; 2 if something does not fit; 3 if something must be decided."""
     output = options.output or _beside(options.file)
-    check_file(output)
+    check_file(output, [options.file, *([options.rows] if options.rows else [])])
     text = {options.target, options.unit} - {None}
     table = read_table(options.file, options, text, keep=True)
     for key in ("target", "unit"):

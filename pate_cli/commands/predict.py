@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
     if args.json and args.output is not None:
         raise InputError("--json: not with --output; give one of them")
     if args.output is not None:
-        check_file(args.output)
+        check_file(args.output, [args.model, args.model / "student.skops", args.data])
     if args.threshold is not None:
         take("--threshold", args.threshold, Real(0, 1, closed_below=True))
     if args.model.is_dir():

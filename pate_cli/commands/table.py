@@ -28,8 +28,10 @@ def main(argv: list[str]) -> int:
 
     from pate_cli.results.overview import overview
     from pate_cli.results.paired import paired
+    from pate_cli.results.repeats import REPEATS
 
-    outputs = _outputs(options.output, options.format)
+    read = [Path(path, name) for path in options.paths for name in ("", REPEATS)]
+    outputs = _outputs(options.output, options.format, read)
     by = [key.strip() for key in options.by.split(",")] if options.by is not None else []
     terminal = not outputs and options.format in (None, "console")
     if options.json and not terminal:
@@ -103,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
+def _outputs(paths: list[Path], form: str | None, read: list[Path]) -> list[tuple[Path, str]]:
     """Pair each file with its format; all are checked before any is written."""
     outputs = []
     for path in paths:
@@ -115,7 +117,7 @@ def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
             raise InputError(
                 f"--output {path}: unknown extension; accepted: {', '.join(_BY_EXTENSION)}, or add --format"
             )
-        check_file(path)
+        check_file(path, read)
         outputs.append((path, chosen))
     return outputs
 

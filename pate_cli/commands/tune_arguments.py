@@ -26,6 +26,8 @@ def arguments(argv: list[str]) -> tuple[list[str], list[dict[str, Any]]]:
     jobs = command_line.jobs(line)
     if len(jobs) < 2:
         raise InputError("pate tune: one candidate, so no choice; list values, as in student=logistic,tree")
+    if len({tuple(texts) for texts in jobs}) < len(jobs):
+        raise InputError("pate tune: two candidates are the same; accepted: each value once")
     swept = [texts for texts in zip(*jobs, strict=True) if len(set(texts)) > 1]
     for texts in swept:
         key = texts[0].partition("=")[0].lstrip("+~")

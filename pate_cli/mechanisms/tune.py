@@ -243,6 +243,8 @@ class Tune(Mechanism):
         """Larger of two losses: of the labellings together, and of the choice; see the class."""
         if not spent.only(Apart) or not spent:
             return UNPROVED
+        if math.isinf(self.eps):
+            return self.guarantee
         if self.trials:
             if not all(side.only(Gdp) for side in spent.apart):
                 return UNPROVED

@@ -194,6 +194,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     ],
     "tune": [
         ("eps=1", "pate tune: one candidate, so no choice; list values, as in student=logistic,tree"),
+        ("student=tree,tree", "pate tune: two candidates are the same; accepted: each value once"),
         ("dataset=a9a,adult", "dataset: has several values; candidates share data"),
         ("student=tree,voting hydra/sweeper=optuna", "hydra/sweeper: not with pate tune"),
     ],
@@ -203,7 +204,10 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("dataset=synthetic dataset.n_recods=5 --eps 1 --delta 0", "dataset.n_recods"),
         ("dataset=synthetic --eps 1 --delta 0 --config-dir nowhere", "--config-dir: got 'nowhere'"),
     ],
+    "table": [("own.csv --output own.csv", "--output own.csv: is a file that is read; give another")],
+    "predict": [("own.csv file --output ../cwd/file", "--output ../cwd/file: is a file that is read; give")],
     "data": [
+        ("describe own.csv --output own.csv", "--output own.csv: is a file that is read; give another"),
         ("fetch synthetic", "pate data fetch: got 'synthetic'; accepted: mushroom, a9a"),
         ("verify synthetic", "pate data verify: got 'synthetic'; accepted: mushroom, a9a"),
     ],

@@ -161,6 +161,12 @@ def test_candidates_are_chosen_between_and_shown(tmp_path, monkeypatch, capsys):
     assert "share a labelling" in " ".join(capsys.readouterr().out.split())
 
 
+def test_without_privacy_it_chooses_by_exact_counts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, record = run("student=logistic,tree", "eps=inf")
+    assert (code, record["eps"], record["plan"]["choice_sigma"]) == (0, "inf", 0.0)
+
+
 def test_what_cannot_be_fitted_counts_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     knn = "sklearn.neighbors.KNeighborsClassifier"
