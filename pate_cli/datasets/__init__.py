@@ -157,15 +157,13 @@ def warnings_of(dataset: Dataset, n_teachers: int, n_test: int) -> tuple[str, ..
     names = dataset.labels or dataset.classes
     counts = np.bincount(dataset.y, minlength=len(names))
     rare = int(counts.argmin())
-    few = ""
+    class_has = f"class {names[rare]!r} has {counts[rare]:,} of {dataset.n_records:,} records"
     if n_teachers and 2 * counts[rare] < n_teachers:
         few = f"so most of the {n_teachers:,} teachers never see it: its points will get other labels"
-        few = f", {few} (teacher.count=, teacher.size= set how many there are)"
+        warnings.append(f"{class_has}, {few} (teacher.count=, teacher.size= set how many there are)")
     elif counts[rare] < _FEW:
-        few = ": too few to be told from noise, so its points will get other labels"
-    if few:
-        name, n = names[rare], dataset.n_records
-        warnings.append(f"class {name!r} has {counts[rare]:,} of {n:,} records{few}")
+        few = "too few to be told from noise, so its points will get other labels"
+        warnings.append(f"{class_has}: {few}")
     return tuple(warnings)
 
 

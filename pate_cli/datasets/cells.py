@@ -99,12 +99,14 @@ def _sample(body: bytes, names: Sequence[str], delimiter: str, quote: str) -> di
 
 def _decimal(columns: Iterable[Sequence[str]], delimiter: str) -> str:
     """Separator of decimals in more columns; each needs two cells that can be read in one way alone."""
+    if delimiter == ",":
+        return "."
     votes: Counter[str] = Counter()
     for cells in columns:
-        numbers = (NUMBER.fullmatch(normal(text)) for text in cells)
+        numbers = (NUMBER.fullmatch(normal(text)) for text in cells if "," in text or "." in text)
         here = Counter(decimal_vote(number["digits"]) for number in numbers if number)
         votes.update([mark for mark in ",." if here[mark] > 1])
-    return "," if delimiter != "," and votes[","] > votes["."] else "."
+    return "," if votes[","] > votes["."] else "."
 
 
 def _may_be_numbers(cells: Sequence[str], point: str) -> bool:

@@ -47,7 +47,9 @@ def point_of(columns: list[Cells], part: int | None, default: str) -> tuple[str,
     votes: Counter[str] = Counter()
     for one in columns:
         if one.values is None:
-            if one.like.any() and (here := Seen(one, part).often(one.votes)):
+            if any(texts.any() for texts in one.votes.values()) and (
+                here := Seen(one, part).often(one.votes)
+            ):
                 votes[here.most_common(1)[0][0]] += 1
         elif one.n_broken(part) > 1:
             votes[default] += 1
@@ -100,7 +102,7 @@ def _set_apart(cells: Cells, held: FloatArray, codes: list[float]) -> list[tuple
     """Those of some codes for no value that are further from all other numbers than these from each other."""
     odd = np.isin(held, codes)
     others = held[~odd]
-    if "missing" in cells.given or len(others) < 2:
+    if "missing" in cells.given or not odd.any() or len(others) < 2:
         return []
     found = zip(*np.unique(held[odd], return_counts=True), strict=True)
     far = np.ptp(others)

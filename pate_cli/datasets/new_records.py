@@ -58,9 +58,8 @@ def _differences(
 ) -> Iterator[tuple[str, Any, str]]:
     """Cells of a column unlike the training's: kind, mask, and an addition to the count."""
     if column.kind == "category":
-        missing = (cells == "").to_numpy()
-        yield "missing", missing, ""
-        yield "unseen categories", ~cells.isin(column.levels or []).to_numpy() & ~missing, ""
+        yield "missing", (cells == "").to_numpy(), ""
+        yield "unseen categories", ~cells.isin([*(column.levels or ()), ""]).to_numpy(), ""
         return
     odd = np.flatnonzero(reading.odd)
     shown = (

@@ -131,14 +131,10 @@ class Schema:
     def brief(self) -> str:
         """All columns in one line, for people."""
         parts = []
-        for kind, singular, several in (
-            ("number", "number", "numbers"),
-            ("date", "date", "dates"),
-            ("category", "category", "categories"),
-        ):
+        for kind, several in {"number": "numbers", "date": "dates", "category": "categories"}.items():
             if names := self.of_kind(kind):
                 shown = listed([self._shown(name) for name in names])
-                parts.append(f"{len(names)} {singular if len(names) == 1 else several} ({shown})")
+                parts.append(f"{len(names)} {kind if len(names) == 1 else several} ({shown})")
         if ignored := self.of_kind("ignored"):
             parts.append(f"not used {listed([self._shown(name) for name in ignored])}")
         return f"schema ({self.source}): " + "; ".join(parts)

@@ -18,7 +18,7 @@ from pate_cli.checks import Or, Whole, listed, option
 from pate_cli.datasets import kind_of
 from pate_cli.datasets import parquet as parquet_files
 from pate_cli.datasets.labels import Labels
-from pate_cli.datasets.libsvm import load_file, raw_file, with_columns, zero_based, zeros
+from pate_cli.datasets.libsvm import load_file, raw_file, zero_based, zeros
 from pate_cli.datasets.reading import RecordTable, joint_digest
 from pate_cli.datasets.three_files import Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError, InputError
@@ -130,8 +130,7 @@ def _without_records(file: LoadedFile) -> LoadedFile:
 
 def _libsvm(paths: list[Path], public: Path | None, test: Path | None, options: Options) -> Opened:
     """Read all files once, which decides whether indices are counted from 0."""
-    measured = [raw_file(public)] if public else []
-    if not (options.n_features or measured):
+    if options.n_features is None and public is None:
         accepted = "the number of columns, for no single record may decide it; or dataset.public, a file"
         raise ConfigError("dataset.n_features", None, accepted)
     files, counts, widths = [], {}, {}
@@ -141,7 +140,7 @@ def _libsvm(paths: list[Path], public: Path | None, test: Path | None, options: 
             counts[path], widths[path] = zeros(file), file.X.shape[1]
             files.append(_without_records(file))
     from_0 = zero_based(counts)
-    n_features = options.n_features or int(with_columns(measured[0], None, from_0).X.shape[1])
+    n_features = options.n_features or int(load_file(public or paths[0], from_0=from_0).X.shape[1])
     read = partial(load_file, n_features=n_features, from_0=from_0)
     for path in paths:
         if widths[path] > n_features + (not from_0):

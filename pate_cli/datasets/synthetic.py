@@ -13,7 +13,7 @@ from pate_cli.checks import Real, Whole, option
 from pate_cli.errors import ConfigError
 from pate_cli.types import Dataset
 
-__all__ = ["Options", "load"]
+__all__ = ["Options", "load", "made"]
 
 _ROWS = 2**16
 
@@ -44,22 +44,23 @@ def load(name: str, options: Options) -> Dataset:
     plane, whose unit normal is drawn uniformly. A label is the side of the plane,
     flipped with probability `flip`; so no classifier does better than `1 - flip`.
     """
-    parameters = asdict(options)
     if options.n_records * options.n_features > _MOST:
         accepted = f"at most {_MOST // options.n_features}, of {options.n_features} features"
         raise ConfigError("dataset.n_records", options.n_records, accepted)
-    X, y = _draw(**parameters)
+    X, y = _draw(**asdict(options))
     if len(np.unique(y)) < 2:
         raise ConfigError("dataset.n_records", options.n_records, "enough records for both classes to occur")
-    return Dataset(
-        name=name,
-        X=X,
-        y=y,
-        classes=("-1", "1"),
-        # The version stands for the code below: raise it when that draws other numbers.
-        checksum=hashlib.sha256(json.dumps({"version": 1, **parameters}).encode()).hexdigest(),
-        source="half-space with label noise: " + ", ".join(f"{k}={v}" for k, v in parameters.items()),
-    )
+    # The version stands for the code below: raise it when that draws other numbers.
+    written = json.dumps({"version": 1, **asdict(options)})
+    return made(name, X, y, ("-1", "1"), "half-space with label noise", options, written)
+
+
+def made(
+    name: str, X: Any, y: Any, classes: tuple[str, ...], what: str, options: Any, written: str
+) -> Dataset:
+    """A dataset that is drawn as its options say; `written` stands for all that its records depend on."""
+    source = f"{what}: " + ", ".join(f"{key}={value}" for key, value in asdict(options).items())
+    return Dataset(name, X, y, classes, hashlib.sha256(written.encode()).hexdigest(), source)
 
 
 def _draw(n_records: int, n_features: int, gap: float, flip: float, seed: int) -> tuple[Any, Any]:

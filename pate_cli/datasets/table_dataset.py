@@ -218,11 +218,8 @@ def _remarks_on(table: RecordTable, schema: Schema, readings: Mapping[str, Readi
             rows = np.flatnonzero(reading.odd)
             what = "cells that are no numbers; they are missing by this schema"
         else:
-            known = {*(column.levels or ()), ""}
-            names = list(reading.values.categories) if column.levels is not None else []
-            rows = np.flatnonzero(
-                np.isin(reading.values.codes, [i for i, t in enumerate(names) if t not in known])
-            )
+            unseen = column.levels is not None and ~reading.values.isin([*column.levels, ""])
+            rows = np.flatnonzero(unseen)
             what = "cells in none of the schema's categories"
         if len(rows):
             first = int(rows[0])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from pate_cli.checks import Real, Whole, option
+from pate_cli.datasets.synthetic import made
 from pate_cli.errors import ConfigError
 from pate_cli.types import Dataset, FloatArray, IntArray
 
@@ -34,21 +34,12 @@ def load(name: str, options: Options) -> Dataset:
 
     The best hypothesis of the class, and of all, is the threshold itself; its error is `noise`.
     """
-    parameters = asdict(options)
-    X, y = _draw(**parameters)
+    X, y = _draw(**asdict(options))
     if not 0 < np.count_nonzero(y) < len(y):
         raise ConfigError("dataset.threshold", options.threshold, "a number at which both classes occur")
-    return Dataset(
-        name=name,
-        X=X,
-        y=y,
-        classes=("0", "1"),
-        # The version stands for the code below: raise it when that draws other numbers.
-        checksum=hashlib.sha256(
-            json.dumps({"thresholds": 1, **parameters}, sort_keys=True).encode()
-        ).hexdigest(),
-        source="uniform on [0, 1], one threshold: " + ", ".join(f"{k}={v}" for k, v in parameters.items()),
-    )
+    # The version stands for the code below: raise it when that draws other numbers.
+    written = json.dumps({"thresholds": 1, **asdict(options)}, sort_keys=True)
+    return made(name, X, y, ("0", "1"), "uniform on [0, 1], one threshold", options, written)
 
 
 def _draw(n_records: int, noise: float, threshold: float, seed: int) -> tuple[FloatArray, IntArray]:

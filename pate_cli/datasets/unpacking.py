@@ -53,25 +53,21 @@ def check_members(archive: zipfile.ZipFile, size: int) -> None:
             raise DataError(
                 f"its method of compression has number {member.compress_type}; accepted: {accepted}"
             )
-    if sum(member.file_size for member in members) > _most(size):
-        raise DataError(_too_much(size))
+    _check_size(sum(member.file_size for member in members), size)
 
 
-def _most(size: int) -> int:
-    return max(_ANYWAY, _TIMES * size)
-
-
-def _too_much(size: int) -> str:
-    most = f"{_most(size) // 10**6:,} MB, for a file of {size:,} bytes"
-    return f"it unpacks to more than {most}; if that is meant, give it uncompressed"
+def _check_size(unpacked: int, size: int) -> None:
+    """Refuse more bytes than a file of `size` bytes may unpack to."""
+    if unpacked > (most := max(_ANYWAY, _TIMES * size)):
+        said = f"{most // 10**6:,} MB, for a file of {size:,} bytes"
+        raise DataError(f"it unpacks to more than {said}; if that is meant, give it uncompressed")
 
 
 def _in_pieces(file: IO[bytes], size: int) -> bytes:
     content = io.BytesIO()
     while piece := file.read(_PIECE):
         content.write(piece)
-        if content.tell() > _most(size):
-            raise DataError(_too_much(size))
+        _check_size(content.tell(), size)
     return content.getvalue()
 
 

@@ -189,7 +189,8 @@ def test_the_next_command_runs_as_printed_to_a_prediction(name, tmp_path, capsys
     command = shlex.split(printed)
     assert command[1:2] == ["plan"]
     assert main(command[1:]) == 0
-    assert main(["run", *command[2:], "eps=50", "teacher.size=20", "hydra.run.dir=out"]) == 0
+    plain = ["features=none", "student=logistic"]
+    assert main(["run", *command[2:], "eps=50", "teacher.size=20", *plain, "hydra.run.dir=out"]) == 0
     write(tmp_path, name, seed=1)
     capsys.readouterr()
     assert main(["predict", "out/student.skops", name]) == 0

@@ -88,6 +88,7 @@ def test_a_record_is_dealt_to_a_part_whatever_the_others_hold():
 def test_it_is_trained_on_described_and_predicted(capsys):
     records = write("f.jsonl")
     given = ["dataset=jsonl", "dataset.path=f.jsonl", "dataset.target=y", "teacher.size=20", "eps=20"]
+    given += ["features=none", "student=logistic"]
     assert main(["run", *given, "split.public=100", "repeats=1", "hydra.run.dir=out"]) == 0
     assert main(["data", "describe", "f.jsonl", "--target", "y"]) == 0
     assert "zip" in capsys.readouterr().out

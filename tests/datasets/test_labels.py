@@ -199,7 +199,7 @@ def test_predict_writes_labels_as_they_stand(kind, labels, capsys):
     name, given = write(kind, "f.parquet" if kind == "parquet" else "f", labels, 400)
     given = [f"dataset.{key}={value}" for key, value in given.items()]
     argv = ["run", f"dataset={name}", *given, "split.private=200", "split.public=100", "eps=inf"]
-    assert main([*argv, "hydra.run.dir=out"]) == 0
+    assert main([*argv, "features=none", "student=logistic", "hydra.run.dir=out"]) == 0
     capsys.readouterr()
     new = given[0].partition("=")[2]
     assert main(["predict", "out/student.skops", new]) == 0
@@ -218,20 +218,8 @@ def test_predict_writes_labels_as_they_stand(kind, labels, capsys):
 def test_records_without_a_label_do_not_count_as_wrong(capsys):
     _, given = write("csv", "f", ["a", "b"], 400)
     given = [f"dataset.{key}={value}" for key, value in given.items()]
-    assert (
-        main(
-            [
-                "run",
-                "dataset=csv",
-                *given,
-                "eps=inf",
-                "split.public=100",
-                "split.private=200",
-                "hydra.run.dir=out",
-            ]
-        )
-        == 0
-    )
+    given += ["split.public=100", "split.private=200", "features=none", "student=logistic"]
+    assert main(["run", "dataset=csv", *given, "eps=inf", "hydra.run.dir=out"]) == 0
     capsys.readouterr()
     assert main(["predict", "out/student.skops", "f"]) == 0
     labels = capsys.readouterr().out.split()

@@ -56,9 +56,11 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
+LINEAR = ["features=none", "student=logistic"]  # no map has to be made
 THREE = ["dataset=csv", "dataset.path=priv.csv", "dataset.public=pub.csv", "dataset.test=test.csv"]
-THREE += ["dataset.target=outcome", "teacher.size=30"]
+THREE += ["dataset.target=outcome", "teacher.size=30", *LINEAR]
 ONE = ["dataset=csv", "dataset.path=priv.csv", "dataset.target=outcome", "split.public=60", "teacher.size=30"]
+ONE += LINEAR
 
 
 def run(*argv, out="out"):
@@ -142,7 +144,7 @@ def test_three_files_of_other_kinds(place, kind):
             (frame if name == "public" else frame.assign(y=y)).to_parquet(path)
     given = [f"dataset={kind}", *(f"dataset.{name}={path}" for name, path in paths.items())]
     given += ["dataset.target=y"] if kind == "parquet" else []
-    code, record = run(*given, "teacher.size=20", "eps=20")
+    code, record = run(*given, "teacher.size=20", "eps=20", *LINEAR)
     assert code == 0
     assert [record["sizes"][f"n_{name}"] for name in paths] == [600, 100, 100]
     assert record["accuracy"]["mean"] > 0.85
@@ -153,9 +155,8 @@ def test_three_files_of_other_kinds(place, kind):
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "best", "output_perturbation"])
 def test_a_unit_counts_persons(place, mechanism):
-    code, record = run(
-        *THREE, "dataset.unit=patient_id", f"mechanism={mechanism}", "eps=8", "teacher.size=10"
-    )
+    more = [f"mechanism={mechanism}", "eps=8", "teacher.size=10", "features=auto"]
+    code, record = run(*THREE, "dataset.unit=patient_id", *more)
     assert (code, record["sizes"]["n_private"], record["delta"]) == (0, 300, 1 / 300)
     assert record["n_teachers"] == (30 if mechanism == "gaussian" else 0)
     assert record["plan"]["protects"] == "one patient_id, all of its records; replaced by any others"
@@ -287,8 +288,7 @@ def test_one_cell_that_is_no_number(place, capsys):
     given = ["dataset=csv", "dataset.path=lt.csv", "dataset.target=outcome", "eps=8"]
     said = ["lt.csv, line 1719: column 'lab' has '5?', no number; accepted: dataset.numeric=[lab]"]
     refused(capsys, *given, said=said)
-    plain = ["teacher.size=100", "student=logistic", "features=none"]
-    code, record = run(*given, *plain, "dataset.numeric=[lab]")
+    code, record = run(*given, *LINEAR, "teacher.size=100", "dataset.numeric=[lab]")
     assert code == 0
     assert record["accuracy"]["mean"] >= 0.96
     assert "line 1719: 'lab' has '5?', the first of 1 cells that are no numbers" in capsys.readouterr().err
@@ -679,22 +679,22 @@ columns:
   ward: {kind: category, values: [A, B]}
 """
 MADE = ["dataset=csv", "dataset.path=priv.csv", "dataset.target=outcome", "dataset.schema=own.yaml"]
-MADE += ["dataset.unit=patient_id", "teacher.size=30", "generate.points=60"]
+MADE += ["dataset.unit=patient_id", "teacher.size=30", "generate.points=60", *LINEAR]
 
 
 @pytest.mark.parametrize("kind", ["ranges", "marginals"])
 def test_points_that_are_made_of_a_schema(kind, place, capsys):
     Path("own.yaml").write_text(BOUNDED)
     argv = [*MADE, f"dataset.public={kind}", "eps=8"]
-    code, record = run(*argv)
-    assert code == 0
+    assert main(["run", "-m", *argv, "mechanism=gaussian,svt", "hydra.sweep.dir=sweep"]) == 0
+    record = json.loads(Path("sweep/0/result.json").read_text())
+    assert json.loads(Path("sweep/1/result.json").read_text())["status"] == "ok"
     assert record["sizes"]["n_public"] == 60
     assert record["eps"] == 8
     assert ("marginals_sigma" in record["plan"]) == (kind == "marginals")
     assert main(["plan", *argv, "--explain"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert {"ranges": "made of declared ranges", "marginals": "noise of marginals"}[kind] in shown
-    assert main(["run", "-m", *argv, "mechanism=gaussian,svt", "hydra.sweep.dir=sweep"]) == 0
 
 
 def test_points_that_are_made_need_declared_columns(place, capsys):
