@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pate_cli.results.provenance import versions
+from pate_cli.version import versions
 
 __all__ = ["PATE", "REPO", "Row", "Watched", "alternate", "machine", "ratio", "watch"]
 

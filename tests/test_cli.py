@@ -17,7 +17,7 @@ from pate_cli import __version__, cli
 from pate_cli.config import renamed
 from pate_cli.config.command_line import checked
 from pate_cli.errors import ConfigError
-from pate_cli.results.provenance import versions
+from pate_cli.version import versions
 
 REPO = Path(__file__).resolve().parent.parent
 CHECKED = ("--help", "table", "predict", "data", "verify", "plan")

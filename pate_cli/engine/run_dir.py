@@ -6,11 +6,12 @@ import contextlib
 import errno
 import os
 import platform
+import shlex
 import traceback
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,10 @@ from pate_cli.engine.progress import Advance, reporting
 from pate_cli.engine.rows import Row
 from pate_cli.engine.store import PLACE, RepeatRecord, RepeatStore
 from pate_cli.errors import InputError
-from pate_cli.results.provenance import collect_provenance
 from pate_cli.results.record import RECORD_NAME, RunRecord, find_records, write_record
 from pate_cli.results.repeats_file import RepeatsFile, summarise
 from pate_cli.terminal import write_file
+from pate_cli.version import versions
 
 __all__ = ["ended", "execute"]
 
@@ -211,7 +212,13 @@ class _RunDirectory:
             summary |= {"n_teachers": prepared.n_teachers}
         if status == "infeasible":
             summary["eps"] = row.config.eps  # as typed, to tell it from the other points
-        process = {"process": {"host": platform.node(), "pid": os.getpid()}} if status == "running" else {}
+        provenance: dict[str, Any] = {"versions": versions(), "seed": row.config.seed}
+        provenance |= {"dataset_checksum": prepared.dataset.checksum if prepared else ""}
+        provenance |= {"started": self._started.astimezone(UTC).isoformat(timespec="milliseconds")}
+        provenance |= {"seconds": round((datetime.now() - self._started).total_seconds(), 3)}
+        provenance |= {"command": shlex.join(self._command)}
+        if status == "running":
+            provenance |= {"process": {"host": platform.node(), "pid": os.getpid()}}
         record = RunRecord(
             status=status,
             dataset=row.config.dataset.name,
@@ -219,14 +226,7 @@ class _RunDirectory:
             config=row.raw,
             sizes=prepared.counts if prepared else {},
             plan={"protects": prepared.protects, **prepared.whole.describe()} if prepared else {},
-            provenance=process
-            | collect_provenance(
-                seed=row.config.seed,
-                dataset_checksum=prepared.dataset.checksum if prepared else "",
-                started=self._started,
-                seconds=(datetime.now() - self._started).total_seconds(),
-                command=self._command,
-            ),
+            provenance=provenance,
             message=message,
             **summary,
         )

@@ -7,7 +7,7 @@ from typing import Any
 from pate_cli.datasets.known_files import ENTRIES
 from pate_cli.engine.loaded import code_version, library_versions
 from pate_cli.engine.recipe_plan import missing_data
-from pate_cli.results.provenance import versions
+from pate_cli.version import VERSION
 
 __all__ = ["dependencies", "sources"]
 
@@ -15,7 +15,7 @@ __all__ = ["dependencies", "sources"]
 def sources() -> dict[str, str]:
     """Versions of the program and of the libraries."""
     libraries = ", ".join(f"{name} {version}" for name, version in library_versions().items())
-    return {"pate": f"{versions()['pate']}, source {code_version()}", "libraries": libraries}
+    return {"pate": f"{VERSION}, source {code_version()}", "libraries": libraries}
 
 
 def dependencies() -> dict[str, Any]:

@@ -24,10 +24,10 @@ from pate_cli.features.bought import SOURCE
 from pate_cli.release.card import OPEN_ROWS, Card
 from pate_cli.release.certificates import CERTIFICATE, CERTIFICATE_VERSION
 from pate_cli.results.page import markdown
-from pate_cli.results.provenance import versions
 from pate_cli.results.settings import config_hash, plain
 from pate_cli.runs.evaluation import stated
 from pate_cli.students import dump_student, says_one_class
+from pate_cli.version import versions
 
 if TYPE_CHECKING:
     from pate_cli.pipeline import Prepared, Publication

@@ -9,10 +9,11 @@ import os
 import re
 import signal
 import sys
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from processes import finish, start, until
@@ -90,7 +91,9 @@ def test_files_and_schema(pate):
     provenance = record["provenance"]
     assert provenance["seed"] == 0
     assert len(provenance["dataset_checksum"]) == 64
-    assert {"python", "numpy", "sklearn", "pate"} <= set(provenance["versions"])
+    assert {"python", "numpy", "scipy", "sklearn", "libsvm", "hydra", "pate"} == set(provenance["versions"])
+    assert provenance["versions"]["numpy"] == np.__version__
+    assert datetime.fromisoformat(provenance["started"]).utcoffset() == timedelta(0)
     assert provenance["command"].startswith("pate run ")
     assert provenance["command"].endswith("mechanism=svt eps=5 repeats=3 hydra.run.dir=out")
     # no file holds a vote count, a split or a record: of numbers a repeat, only those of the contract

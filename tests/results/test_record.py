@@ -1,4 +1,4 @@
-"""Records of runs: summaries of repeats, JSON and back, hashes, and provenance."""
+"""Records of runs: summaries of repeats, JSON and back, and hashes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import math
 import subprocess
 import sys
-from datetime import datetime, timedelta, timezone
 from enum import Enum
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 
 from pate_cli.results import Interval, RunRecord
-from pate_cli.results.provenance import collect_provenance
 from pate_cli.results.repeats_file import summarise
 from pate_cli.results.settings import config_hash
 from pate_cli.types import RepeatResult, Votes
@@ -134,17 +132,6 @@ def test_the_hash_is_of_what_decides_the_numbers():
     infinite = record(config={"eps": math.inf})
     read = RunRecord.from_dict(json.loads(json.dumps(infinite.to_dict())))
     assert infinite.config_hash == config_hash({"eps": math.inf}) == config_hash(read.config)
-
-
-def test_provenance():
-    started = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone(timedelta(hours=2)))
-    got = collect_provenance(
-        seed=3, dataset_checksum="ab", started=started, seconds=1.23456, command=["pate", "run", "a=b c"]
-    )
-    assert set(got["versions"]) == {"python", "numpy", "scipy", "sklearn", "libsvm", "hydra", "pate"}
-    assert got["versions"]["numpy"] == np.__version__
-    assert got["started"] == "2026-01-02T01:04:05.000+00:00"
-    assert (got["seed"], got["seconds"], got["command"]) == (3, 1.235, "pate run 'a=b c'")
 
 
 def test_importing_the_room_is_cheap():
