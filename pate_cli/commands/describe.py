@@ -67,6 +67,8 @@ def main(options: argparse.Namespace) -> int:
     for key in ("target", "unit"):
         if (name := getattr(options, key)) is not None and name not in table.columns:
             raise ConfigError(f"--{key}", name, f"a column of {options.file}: {', '.join(table.columns)}")
+    if options.unit is not None and options.unit == options.target:
+        raise ConfigError("--unit", options.unit, "another column than --target")
     edits = read_edits(options.set, table.columns)
     rows = None if options.rows is None else _public_rows(options, table, text)
     found = describe(
@@ -78,6 +80,9 @@ def main(options: argparse.Namespace) -> int:
         rows=rows,
         words=[word.strip() for word in options.missing],
     )
+    if found.schema.classes is not None and len(found.schema.classes) < 2:
+        accepted = f"two classes or more, as --set {options.target}.levels=[A,B]"
+        raise ConfigError(f"{options.target}.levels", found.schema.classes, accepted)
     given = {key for key in ("encoding", "sep") if getattr(options, key) is not None}
     asked = [
         ask for ask in found.asked if ask.key not in given and (ask.key != "header" or not options.no_header)

@@ -200,7 +200,9 @@ def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
     if args.id is not None:
         each, codes = distinct_texts(table.frame[args.id])
         names = [each[code] for code in codes]
-    return _Records(frame, labels, names, remarks)
+    return _Records(
+        frame, labels, names, [f"{args.data}: {done}" for done in table.written.remarks] + remarks
+    )
 
 
 def _predicted(

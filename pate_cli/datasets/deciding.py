@@ -250,7 +250,7 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
     """Decide on a column that is written like dates; None if it is not."""
     cells, held = seen.cells, seen.held
     forms = seen.often(cells.dates)
-    if not forms or (sum(forms.values()) < _NEARLY * seen.weight and cells.given.get("kind") != "date"):
+    if cells.given.get("kind") != "date" and (not forms or sum(forms.values()) < _NEARLY * seen.weight):
         return None
     decision = before.instead(Column("date"))
     order = "d-m-y"
@@ -259,7 +259,7 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
         if unsure and "format" not in cells.given:
             decision.asked.append(Ask(cells.name, "format", unsure, order))
     shown = " or ".join(order if form == "d-m-y" else form for form in DATES if form in forms)
-    shown = cells.given.get("format") or shown
+    shown = cells.given.get("format") or shown or "y-m-d"
     decision.column = Column("date", format=shown)
     each = cells.parsed(shown, days_of(shown))
     ok = held & ~np.isnan(each)

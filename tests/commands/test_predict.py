@@ -126,6 +126,9 @@ def test_a_table(table, table_model, tmp_path, capsys):
     said = capsys.readouterr()
     assert said.out.splitlines() == ["<=50K", ">50K"]
     assert said.err == f"pate: {bare}: unseen categories: 'job' 2 of 2 (first '7', line 2)\n"
+    bare.write_text("age,age,job\n30,50,a\n")  # what was done to the file is said
+    assert main(["predict", str(table_model), str(bare)]) == 0
+    assert capsys.readouterr().err == f"pate: {bare}: the column 'age' occurs 2 times; called 'age_2'\n"
 
 
 def fails(capsys, *argv) -> str:

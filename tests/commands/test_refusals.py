@@ -207,6 +207,14 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "table": [("own.csv --output own.csv", "--output own.csv: is a file that is read; give another")],
     "predict": [("own.csv file --output ../cwd/file", "--output ../cwd/file: is a file that is read; give")],
     "data": [
+        (
+            "describe own.csv --target label --unit label",
+            "--unit: got 'label'; accepted: another column than",
+        ),
+        (
+            "describe own.csv --target label --set label.levels=[y]",
+            "label.levels: got ['y']; accepted: two cl",
+        ),
         ("describe own.csv --output own.csv", "--output own.csv: is a file that is read; give another"),
         ("fetch synthetic", "pate data fetch: got 'synthetic'; accepted: mushroom, a9a"),
         ("verify synthetic", "pate data verify: got 'synthetic'; accepted: mushroom, a9a"),

@@ -466,6 +466,13 @@ def test_what_the_owner_sets_is_read_and_checked(tmp_path):
             read_edits([wrong], names)
 
 
+@pytest.mark.parametrize("kind", ["date", "number"])
+def test_a_kind_that_no_cell_has_is_asked_about(kind, tmp_path, capsys):
+    write(tmp_path, "report.csv")
+    code, said = described(capsys, tmp_path / "report.csv", "--target", "y", "--set", f"ward.kind={kind}")
+    assert (code, [(ask["column"], ask["key"]) for ask in said["asked"]]) == (3, [("ward", "missing")])
+
+
 def test_a_schema_of_version_1_is_read(tmp_path):
     path = tmp_path / "old.yaml"
     path.write_text("columns: {a: {kind: numeric, low: 0, high: 9}, w: {kind: category, values: [x, y]}}")
