@@ -14,7 +14,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
@@ -28,6 +28,7 @@ __all__ = [
     "OUTSIDE",
     "check_directory",
     "check_file",
+    "checked_output",
     "err",
     "is_own",
     "only_ours",
@@ -189,6 +190,17 @@ def write_output(path: Path, content: str | bytes) -> None:
         raise
     except OSError as error:
         raise InputError(f"--output {path}: cannot be written: {error.strerror or error}") from error
+
+
+def checked_output(given: Path | None, default: Path, endings: Sequence[str]) -> Path:
+    """File to write, checked before the work: the one given, or the default, which is not written over."""
+    output = given or default
+    if output.suffix.lower() not in endings:
+        raise InputError(f"--output {output}: unknown ending; accepted: {', '.join(endings)}")
+    if given is None and output.exists():
+        raise InputError(f"{output}: is there already; --output {output} writes over it")
+    check_file(output)
+    return output
 
 
 def check_file(path: Path, read: Iterable[Path] = ()) -> None:

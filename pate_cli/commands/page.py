@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.commands.named_results import collect, find_release
 from pate_cli.errors import DataError, InputError, one_line
 from pate_cli.plugins import why_not_imported
-from pate_cli.terminal import check_file, err, write_output
+from pate_cli.terminal import checked_output, err, write_output
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,12 +29,7 @@ _VIEWS = "pate.views"  # entry points of views
 def main(argv: list[str]) -> int:
     """Run `pate page`."""
     options = _parser().parse_args(argv)
-    output = options.output or _DEFAULT
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"--output {output}: unknown ending; accepted: .html")
-    if options.output is None and output.exists():
-        raise InputError(f"{output}: is there already; --output {output} writes over it")
-    check_file(output)
+    output = checked_output(options.output, _DEFAULT, (".html", ".htm"))
     release = find_release(options.paths)
     text = _of_repeats(argv, options) if release is None else _of_release(release, output, options)
     write_output(output, text)

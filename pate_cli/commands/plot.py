@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pate_cli.commands.named_results import collect
 from pate_cli.errors import DataError, InputError
-from pate_cli.terminal import check_file, err, remark, write_output
+from pate_cli.terminal import checked_output, err, remark, write_output
 
 __all__ = ["main"]
 
@@ -21,13 +21,7 @@ _FONT_SIZE = 8  # points
 def main(argv: list[str]) -> int:
     """Run `pate plot`."""
     options = _parser().parse_args(argv)
-    output = options.output or _DEFAULT
-    ending = output.suffix.lower()
-    if ending not in _ENDINGS:
-        raise InputError(f"--output {output}: unknown ending; accepted: {', '.join(_ENDINGS)}")
-    if options.output is None and output.exists():
-        raise InputError(f"{output}: is there already; --output {output} writes over it")
-    check_file(output)
+    output = checked_output(options.output, _DEFAULT, _ENDINGS)
     paths, repeats = collect(options.paths or [_newest()], "no runs or frontier found")
 
     from pate_cli.results.figures import image
@@ -44,7 +38,7 @@ def main(argv: list[str]) -> int:
         only = f"{finite[0]:g} alone" if finite else "no finite value"
         raise InputError(f"--x {x}: {only}; a line takes at least two, as of pate run -m eps=0.5,1,2")
 
-    write_output(output, image(lambda: draw(drawn, x, y), ending[1:], _FONT_SIZE))
+    write_output(output, image(lambda: draw(drawn, x, y), output.suffix.lower()[1:], _FONT_SIZE))
     if failed := sum(row.status not in ("ok", "infeasible") for row in rows):
         remark(f"{failed} of the rows did not finish: drawn without what is missing")
     for note in notes(rows, x, y, by):

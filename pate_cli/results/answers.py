@@ -10,6 +10,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from pate_cli.results.boards import ACCURACY, METRICS, Board, Metric
 from pate_cli.results.interval import Interval
@@ -72,7 +73,7 @@ class Advice:
             return ""
         if row.over(self.metric.name) is None:
             return ended(row.status)
-        if _told(over := self.over_constant(name)) and over is not None and over.sign <= 0:
+        if _told(over := self.over_constant(name)) and over.sign <= 0:
             return NO_USE
         if name == self.method:
             return USE
@@ -186,7 +187,7 @@ def _says_little(board: Board) -> bool:
         return True
     limit, constant = (board.baselines.get(name) for name in (LIMIT, MAJORITY))
     lead = replace(board, metric=ACCURACY).lead(LIMIT, MAJORITY, math.inf) if limit and constant else None
-    return _told(lead) and lead is not None and lead.mean <= 2 * lead.standard_error
+    return _told(lead) and lead.mean <= 2 * lead.standard_error
 
 
 def _share(board: Board) -> float | None:
@@ -214,6 +215,6 @@ def repeats_that_tell(gap: Interval) -> int | None:
     return max(needed, gap.n + 1) if needed <= _MANY * gap.n else None
 
 
-def _told(gap: Interval | None) -> bool:
+def _told(gap: Interval | None) -> TypeGuard[Interval]:
     """Whether there is an interval: one repeat has none."""
     return gap is not None and gap.half_width is not None

@@ -17,7 +17,7 @@ from matplotlib.transforms import ScaledTranslation
 from pate_cli.results.svg import ALIASES, FREQUENT
 
 __all__ = ["STYLES", "band", "below_axis", "hollow", "image", "look", "new_figure", "number_axis"]
-__all__ += ["reference", "render", "styles"]
+__all__ += ["reference", "render", "styles", "within_shares"]
 
 _SETTINGS: dict[Any, Any] = {
     "font.size": 9,
@@ -104,6 +104,12 @@ def band(axis: Axes, x: Any, mean: Any, half_width: Any, *, label: str, style: d
 def reference(axis: Axes, y: float, label: str, *, linestyle: str = "--") -> None:
     """Draw a horizontal line to compare with, and name it in the legend."""
     axis.axhline(y, color="0.4", linestyle=linestyle, linewidth=1.0, label=label)
+
+
+def within_shares(axis: Axes) -> None:
+    """End the y axis where shares end: an interval of few repeats may be wider than what is possible."""
+    low, high = axis.get_ylim()
+    axis.set_ylim(max(low, -0.02), min(high, 1.02))
 
 
 def number_axis(axis: Axes, values: Sequence[float], name: str) -> None:

@@ -15,7 +15,7 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 
 from pate_cli.errors import InputError
-from pate_cli.results.figures import band, below_axis, hollow, new_figure, number_axis, styles
+from pate_cli.results.figures import band, below_axis, hollow, new_figure, number_axis, styles, within_shares
 from pate_cli.results.interval import Interval
 from pate_cli.results.means import MeasuredRow, pooled
 from pate_cli.results.settings import BASELINES, SYNONYMS, differing
@@ -214,9 +214,8 @@ def draw(found: Sequence[Point], x: str = "eps", y: str = "accuracy") -> Figure:
         )
         axis.set_ylabel(y.replace("_", " "))
         axis.set_title(panel if len(panels) > 1 else "", loc="left")
-        if y in _SHARES:  # an interval of few repeats may be wider than what is possible
-            low, high = axis.get_ylim()
-            axis.set_ylim(max(low, -0.02), min(high, 1.02))
+        if y in _SHARES:
+            within_shares(axis)
     for axis in axes[len(panels) :]:
         axis.remove()
     entries = _entries(found, series)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pate_cli.results import sentences
-from pate_cli.results.answers import Advice
+from pate_cli.results.answers import USE, Advice
 from pate_cli.results.boards import Board
 from pate_cli.results.interval import T_NOTE, Interval
 from pate_cli.results.marks import listed, name
@@ -122,7 +122,7 @@ def _overview(answers: Sequence[Advice]) -> Table:
             [
                 *(found.board.name, name(found.method) if found.method else ABSENT, f"{found.eps:g}"),
                 *(metric.level(value), metric.text(found.lost()), metric.level(found.constant)),
-                "" if word == "use this" else word,
+                "" if word == USE else word,
             ]
         )
     heads = [metric.heading, "lost", "constant answer"]

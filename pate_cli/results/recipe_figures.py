@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 
 from pate_cli.checks import OneOf, take
 from pate_cli.errors import InputError
-from pate_cli.results.figures import new_figure, styles
+from pate_cli.results.figures import new_figure, styles, within_shares
 from pate_cli.results.means import MeasuredRow
 from pate_cli.results.recipe_tables import chosen, value_of
 
@@ -103,9 +103,8 @@ def _draw(spec: dict[str, Any], panels: Sequence[tuple[dict[str, Any], list[Meas
                 reason = ", ".join(dict.fromkeys(row.status for row in rows))
                 box = {"facecolor": "white", "edgecolor": "0.6", "linewidth": 0.6}
                 ax.text(0.5, 0.5, f"ours: {reason}", ha="center", transform=ax.transAxes, bbox=box)
-            if measure == "accuracy":  # an interval of few repeats may be wider than what is possible
-                low, high = ax.get_ylim()
-                ax.set_ylim(max(low, -0.02), min(high, 1.02))
+            if measure == "accuracy":
+                within_shares(ax)
             if measure in ("answered", "asked"):
                 ax.set_ylim(0, 1.08 * max(float(ax.dataLim.y1), 1.0))
             if column == 0:

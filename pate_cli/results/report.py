@@ -16,7 +16,7 @@ import pandas as pd
 
 from pate_cli.errors import InputError
 from pate_cli.results import sentences
-from pate_cli.results.answers import NO_USE, Advice, answer, measure_of
+from pate_cli.results.answers import NO_USE, USE, Advice, answer, measure_of
 from pate_cli.results.boards import ACCURACY, Board, Metric, boards_of
 from pate_cli.results.details import details, eps_figure, splits_of
 from pate_cli.results.many_tables import tables_report
@@ -147,7 +147,7 @@ def main_table(found: Advice) -> Table:
         row_of("without privacy", found.limit, "", "ref")
     order = sorted(found.verdicts, key=lambda of: of != found.method)
     for of in order[:_MOST_ROWS]:
-        row_of(name(of), of, found.verdicts[of], "pick" if found.verdicts[of] == "use this" else "")
+        row_of(name(of), of, found.verdicts[of], "pick" if found.verdicts[of] == USE else "")
     if MAJORITY in board.baselines or found.constant is not None:
         gap = board.lead(versus, MAJORITY, found.eps)
         levels = [metric.level(found.constant)] * len(budgets)

@@ -12,6 +12,8 @@ from pate_cli.results.answers import (
     NOT_RUN,
     UNKNOWN,
     UNLIKE,
+    USE,
+    WORSE,
     Advice,
     most_common,
 )
@@ -160,12 +162,10 @@ def caution(answer: Advice) -> str:
 def verdict_rule(answer: Advice) -> list[str]:
     """The meaning of the verdicts that stand in the table."""
     rules = {
-        answer.verdicts.get(
-            answer.method, ""
-        ): "“Use this” is `best`, unless another method is better by more "
-        "than the 95% interval of the difference.",
+        USE: "“Use this” is `best`, unless another method is better by more than the 95% interval of the "
+        "difference.",
         ALIKE: "“No difference seen”: the interval of the difference includes 0.",
-        "worse": "“Worse”: that interval lies wholly on one side.",
+        WORSE: "“Worse”: that interval lies wholly on one side.",
         UNKNOWN: "“Cannot be told”: one split has no interval.",
         UNLIKE: "“Other splits”: not measured at the same splits, so there is no paired difference.",
         NO_USE: "“No better than a constant answer”: the interval of its lead over the most common class "
