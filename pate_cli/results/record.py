@@ -105,6 +105,9 @@ class RunRecord(Summary):
             values[name] = _with_infinities(content[name]) if name in _NUMERIC else content[name]
             if not isinstance(values[name], kind) or isinstance(values[name], bool):
                 raise ValueError(f"{name}: expected {kind if isinstance(kind, UnionType) else kind.__name__}")
+        for name, kind in (("dataset_checksum", str), ("versions", dict)):
+            if not isinstance(values["provenance"].get(name), kind | None):
+                raise ValueError(f"provenance: {name}: expected {kind.__name__}")
         if values["accuracy"] is not None:
             values["accuracy"] = _accuracy(values["accuracy"])
         values["diagnostics"].pop("note", None)

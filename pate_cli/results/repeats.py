@@ -200,6 +200,8 @@ def _comparison(path: Path) -> list[_Row]:
     """Rows of a sweep, a frontier or a recipe, but for jobs with a record of their own."""
     rows: dict[tuple[Any, ...], _Row] = {}
     for line in _parsed(path):
+        if absent := [name for name in ("dataset", "method", *END) if name not in line]:
+            raise DataError(f"not a {REPEATS} of pate: no column {', '.join(absent)}")
         if line.get("job") and (path.parent / line["job"] / RECORD_NAME).is_file():
             continue
         names = [*takewhile(lambda name: name != "repeat", line)]

@@ -108,6 +108,8 @@ def test_private_values_are_not_written():
         ("n_teachers", 2.5),
         ("config", []),
         ("diagnostics", {"ceiling": 2}),
+        ("provenance", {"versions": 3}),
+        ("provenance", {"dataset_checksum": {}}),
         ("schema_version", 2),
         ("mechanism", None),
     ],

@@ -263,6 +263,7 @@ def test_of_one_configuration_the_finished_row_with_most_repeats_counts(tmp_path
             "line 2: could not convert string to float: 'one'",
         ),
         ("a,b\n1,2\n", "not a repeats.csv of pate: no columns repeat and eps"),
+        ("dataset,method,eps,repeat,status,reason\na,b,1,0,ok,\n", "not .*: no column row, checksum"),
         ("", "not a repeats.csv of pate"),
     ],
 )
