@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from pate_cli.results.marks import plain, quoted
-from pate_cli.results.svg import Share, ranges, shares, short
-from pate_cli.results.tables import ABSENT, Head, Table
+from pate_cli.results.svg import Share, ranges, shares
+from pate_cli.results.tables import ABSENT, Head, Table, short
 
 __all__ = ["MOST", "Percent", "Quality", "frequency"]
 

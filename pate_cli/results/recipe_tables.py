@@ -106,8 +106,8 @@ def recipe_table(rows: Sequence[MeasuredRow], verdicts: dict[str, Verdict], marg
         (Head("panel", numeric=False), lambda row: row["panel"] or ""),
         (Head("dataset", numeric=False), lambda row: row["dataset"]),
         (Head("method", numeric=False), lambda row: row["method"]),
-        (Head("teachers", detail=True), lambda row: _count(row["n_teachers"])),
-        (Head("T"), lambda row: _count(row["cutoff"])),
+        (Head("teachers", detail=True), lambda row: number(row["n_teachers"], ",.0f")),
+        (Head("T"), lambda row: number(row["cutoff"], ",.0f")),
         (Head("eps"), lambda row: number(row["eps"], "g")),
         *(_compared(verdicts) if verdicts else _measured()),
     ]
@@ -207,10 +207,6 @@ def _mean(found: Interval | None, form: str = ".4f", *, ci: bool = True) -> str:
     if found is not None and form == ".1f" and found.half_width == 0 and found.mean.is_integer():
         return f"{found.mean:.0f}"
     return number(found if ci else found and found.mean, form)
-
-
-def _count(value: float | None) -> str:
-    return ABSENT if value is None else f"{value:,.0f}"
 
 
 def _whole(value: float | None) -> int | None:

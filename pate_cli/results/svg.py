@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
+from pate_cli.results.tables import short
+
 __all__ = ["ALIASES", "FREQUENT", "Level", "Line", "Share", "best_attack", "colours", "lines"]
-__all__ += ["ranges", "shares", "short", "spread"]
+__all__ += ["ranges", "shares", "spread"]
 
 _HUES = ("blue", "orange", "green", "black", "pink", "sky", "gold", "violet")
 FREQUENT = ("best", "gaussian", "active", "svt", "noisy_gd", "output_perturbation", "svt-liu2021")
@@ -238,12 +240,6 @@ def _labelled(marks: Sequence[float], place: Callable[[float], float], room: flo
         if not kept or place(at) - place(kept[-1]) >= room:
             kept.append(at)
     return kept
-
-
-def short(name: str, most: int) -> str:
-    """A name with at most so many letters: its ends, which tell names of one family apart."""
-    first = most // 2
-    return name if len(name) <= most else f"{name[:first]}…{name[first + 1 - most :]}"
 
 
 class Share(NamedTuple):

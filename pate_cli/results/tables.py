@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table as Rich
     from rich.text import Text
 
-__all__ = ["ABSENT", "Head", "Table", "from_frame", "number", "printable", "span"]
+__all__ = ["ABSENT", "Head", "Table", "from_frame", "number", "printable", "short", "span"]
 
 ABSENT = "–"
 
@@ -255,10 +255,10 @@ def printable(words: str, console: Console) -> str:
     return words.translate(signs).encode(console.encoding, "replace").decode(console.encoding)
 
 
-def _without_middle(name: str, width: int) -> str:
-    """Cut the middle out of a name that is longer than `width`."""
-    left = (width - 1) // 2
-    return name if len(name) <= width else f"{name[: width - 1 - left]}…{name[len(name) - left :]}"
+def short(name: str, most: int) -> str:
+    """A name with at most so many letters: its ends, which tell names of one family apart."""
+    first = most // 2
+    return name if len(name) <= most else f"{name[:first]}…{name[first + 1 - most :]}"
 
 
 def _broken(name: str, width: int) -> str:
@@ -267,7 +267,7 @@ def _broken(name: str, width: int) -> str:
         return name
     lines = _wrapped(re.findall(r"[^ _./-]+[ _./-]*|[ _./-]+", name), width).split("\n")
     fits = len(lines) == 2 and max(map(len, lines)) <= width
-    return "\n".join(lines) if fits else _without_middle(name, width)
+    return "\n".join(lines) if fits else short(name, width)
 
 
 class _View:
