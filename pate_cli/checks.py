@@ -9,14 +9,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 from pate_cli.errors import ConfigError, InputError
 
-__all__ = ["Check", "Flag", "Listed", "OneOf", "Or", "Real", "Text", "Whole"]
+__all__ = ["Check", "CheckedBy", "Flag", "Listed", "OneOf", "Or", "Real", "Text", "Whole"]
 __all__ += ["known", "listed", "option", "option_names", "read", "read_options", "read_values", "take"]
 
 T = TypeVar("T")
@@ -178,6 +178,25 @@ class Listed:
         order = ", ascending" if self.ascending else ""
         of = f" of {self.at_least} or more" if self.at_least else ""
         return f"a list{of}{order}, each {self.item.describe()}"
+
+
+@dataclass(frozen=True)
+class CheckedBy:
+    """A check by a function, which returns the value to keep or raises, with words of its own."""
+
+    make: Callable[[Any], Any]
+    says: str
+
+    def take(self, value: object) -> Any:
+        """See `Check`."""
+        try:
+            return self.make(value)
+        except (AttributeError, LookupError, TypeError) as error:
+            raise ValueError from error
+
+    def describe(self) -> str:
+        """See `Check`."""
+        return self.says
 
 
 def option(default: Any, check: Check) -> Any:

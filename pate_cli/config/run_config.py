@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pate_cli import features, mechanisms
 from pate_cli.checks import (
     Check,
+    CheckedBy,
     Flag,
     Listed,
     OneOf,
@@ -34,7 +35,6 @@ from pate_cli.datasets.splitting import MODES
 from pate_cli.errors import ConfigError
 
 __all__ = [
-    "CheckedBy",
     "ComputeConfig",
     "DatasetConfig",
     "FeaturesConfig",
@@ -46,25 +46,6 @@ __all__ = [
     "TeacherConfig",
     "parse",
 ]
-
-
-@dataclass(frozen=True)
-class CheckedBy:
-    """A check by a function, which returns the value to keep or raises, with words of its own."""
-
-    make: Callable[[Any], Any]
-    says: str
-
-    def take(self, value: object) -> Any:
-        """See `pate_cli.checks.Check`."""
-        try:
-            return self.make(value)
-        except (TypeError, AttributeError) as error:
-            raise ValueError from error
-
-    def describe(self) -> str:
-        """See `pate_cli.checks.Check`."""
-        return self.says
 
 
 def _as_typed(check: Check) -> Callable[[Any], Any]:

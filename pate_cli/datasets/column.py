@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.checks import Flag, Listed, OneOf, Or, Real, option
+from pate_cli.checks import CheckedBy, Flag, Listed, OneOf, Or, Real, option
 from pate_cli.datasets.dates import EPOCH, TIMES, as_date, days_of, hours_of, seconds_of
 from pate_cli.datasets.labels import identity, number_in, texts_of
 from pate_cli.datasets.names import normal
@@ -57,30 +57,18 @@ NUMBER = re.compile(
 """A number as people write it: a limit, a currency, separators, an accountant's parentheses, a unit."""
 
 
-class _Missing:
-    """Check of what stands for a missing value: true or false, or further words."""
-
-    def take(self, value: object) -> Any:
-        """See `Check`."""
-        return value if isinstance(value, bool) else Listed(Cell(empty=True)).take(value)
-
-    def describe(self) -> str:
-        """See `Check`."""
-        return "words for a missing value, as [unknown, -9]; or true or false"
+def _missing(value: Any) -> Any:
+    return value if isinstance(value, bool) else Listed(Cell(empty=True)).take(value)
 
 
-class _Day:
-    """Check of a bound: a number, or a date as 2024-05-31."""
+def _bound(value: Any) -> float:
+    if isinstance(value, str):
+        return float(dt.date.fromisoformat(value).toordinal() - EPOCH)
+    return Real(-math.inf).take(value)
 
-    def take(self, value: object) -> float:
-        """See `Check`."""
-        if isinstance(value, str):
-            return float(dt.date.fromisoformat(value).toordinal() - EPOCH)
-        return float(Real(-math.inf).take(value))
 
-    def describe(self) -> str:
-        """See `Check`."""
-        return "a number, or of dates one as 2024-05-31"
+_BOUND = Or("null", CheckedBy(_bound, "a number, or of dates one as 2024-05-31"))
+_WORDS = CheckedBy(_missing, "words for a missing value, as [unknown, -9]; or true or false")
 
 
 @dataclass(frozen=True)
@@ -92,14 +80,14 @@ class Column:
     """
 
     kind: str = option("number", OneOf(KINDS))
-    low: float | None = option(None, Or("null", _Day()))
-    high: float | None = option(None, Or("null", _Day()))
+    low: float | None = option(None, _BOUND)
+    high: float | None = option(None, _BOUND)
     levels: list[str] | None = option(None, Or("null", Listed(Cell(empty=True))))
     unit: str | None = option(None, Or("null", Cell("one unit, as kg")))
     decimal: str | None = option(None, Or("null", OneOf((".", ","))))  # None: that of the file
     thousands: str | None = option(None, Or("null", OneOf((",", ".", "'", " "))))
     format: str | None = option(None, Or("null", Cell("d-m-y, m-d-y, y-m-d, ymd, d mon y, y-m, h:m, ...")))
-    missing: Any = option(None, Or("null", _Missing()))  # true: any other text is missing, too
+    missing: Any = option(None, Or("null", _WORDS))  # true: any other text is missing, too
     answers: list[str] | None = option(None, Or("null", Listed(Cell(empty=True))))  # no missing values here
     empty: str | None = option(None, Or("null", Cell("what an empty cell stands for")))
     case: str | None = option(None, Or("null", OneOf(("kept",))))

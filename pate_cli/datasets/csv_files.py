@@ -12,7 +12,7 @@ import io
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.checks import Flag, Or, option
+from pate_cli.checks import CheckedBy, Flag, Or, option
 from pate_cli.datasets.cells import rows_of, typed_cells
 from pate_cli.datasets.column import MISSING, NUMBER
 from pate_cli.datasets.encodings import decoded
@@ -54,25 +54,6 @@ _FEW = 5000
 """Records up to which each has a mark that hardly another one has."""
 
 
-@dataclass(frozen=True)
-class Word:
-    """Check of a text by the function that brings it into its usual form."""
-
-    what: str
-    read: Callable[[Any], str]
-
-    def take(self, value: object) -> str:
-        """See `Check`."""
-        try:
-            return self.read(value)
-        except (LookupError, TypeError):
-            raise ValueError from None
-
-    def describe(self) -> str:
-        """See `Check`."""
-        return self.what
-
-
 def _separator(value: Any) -> str:
     value = "\t" if value == "\\t" else value
     if len(value) != 1 or value in '"\r\n':
@@ -80,9 +61,10 @@ def _separator(value: Any) -> str:
     return str(value)
 
 
-SEPARATOR = Word("one character, such as , or ; or \\t", _separator)
-ENCODING = Word("an encoding such as utf-8, utf-16 or cp1252", lambda name: codecs.lookup(name).name)
-DECIMAL = Word("""., or a comma: 'dataset.decimal=","'""", {".": ".", ",": ","}.__getitem__)
+SEPARATOR = CheckedBy(_separator, "one character, such as , or ; or \\t")
+ENCODING = CheckedBy(lambda name: codecs.lookup(name).name, "an encoding such as utf-8, utf-16 or cp1252")
+_DECIMAL = CheckedBy({".": ".", ",": ","}.__getitem__, """., or a comma: 'dataset.decimal=","'""")
+_QUOTE = CheckedBy({'"': '"', "'": "'"}.__getitem__, "\" or '")
 
 
 @dataclass(frozen=True)
@@ -91,8 +73,8 @@ class CsvFormat:
 
     sep: str | None = option(None, Or("null", SEPARATOR))
     encoding: str | None = option(None, Or("null", ENCODING))
-    decimal: str | None = option(None, Or("null", DECIMAL))
-    quote: str | None = option(None, Or("null", Word("\" or '", {'"': '"', "'": "'"}.__getitem__)))
+    decimal: str | None = option(None, Or("null", _DECIMAL))
+    quote: str | None = option(None, Or("null", _QUOTE))
     header: bool = option(True, Flag())  # without one, columns are named by their number, from 1
 
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.checks import Real, take
+from pate_cli.checks import CheckedBy, Real, take
 from pate_cli.datasets.content import fingerprint
 from pate_cli.datasets.labels import BoughtClasses
 from pate_cli.errors import ConfigError
@@ -153,22 +153,17 @@ def sizes_of(dataset: Dataset, *, release: bool = False, mode: str = "records", 
     )
 
 
-class _Share:
-    """Check of a fraction, or a number of records: 400.0 is one, but 1.0 may mean "all"."""
-
-    def take(self, value: Any) -> Any:
-        Real().take(value)
-        if value >= 1 and (value != int(value) or (value == 1 and isinstance(value, float))):
-            raise ValueError
-        return value
-
-    def describe(self) -> str:
-        return "a fraction in (0, 1), or a whole number of at least 1"
+def _share(value: Any) -> Any:
+    """A fraction, or a number of records: 400.0 is one, but 1.0 may mean "all"."""
+    Real().take(value)
+    if value >= 1 and (value != int(value) or (value == 1 and isinstance(value, float))):
+        raise ValueError
+    return value
 
 
 def _part(key: str, value: Any, whole: int, rounding: Any) -> int:
     """Number of records that a fraction or a number stands for."""
-    value = take(key, value, _Share())
+    value = take(key, value, CheckedBy(_share, "a fraction in (0, 1), or a whole number of at least 1"))
     if value >= 1:
         return int(value)
     # repr() gives the decimal that was typed; in binary, floor(0.29 * 100) is 28.

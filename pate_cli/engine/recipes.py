@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pate_cli.checks import OneOf, Real, Whole, known, take
+from pate_cli.checks import CheckedBy, OneOf, Real, Whole, known, take
 from pate_cli.config.hydra_composition import packaged
-from pate_cli.config.run_config import CheckedBy
 from pate_cli.errors import InputError
 from pate_cli.results.findings import About
 from pate_cli.results.verdicts import LABELS, OWN
