@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
@@ -35,6 +34,7 @@ class MeasuredRow:
     status: str  # ok, or of the first line that says otherwise
     reason: str
     left: tuple[str, ...] = ()  # names of the columns before eps: dataset, method, settings
+    _means: dict[str, Interval | None] = field(default_factory=dict, init=False, repr=False)
 
     def __getitem__(self, name: str) -> Any:
         return self.columns.get(name)
@@ -54,10 +54,6 @@ class MeasuredRow:
         """Names of the classes that its measures tell apart."""
         names = self.measures
         return [name.removeprefix("recall.") for name in names if name.startswith("recall.")]
-
-    @cached_property
-    def _means(self) -> dict[str, Interval | None]:
-        return {}
 
     def over(self, name: str) -> Interval | None:
         """Mean of a measure over the repeats in which it is defined; None if there is none."""
