@@ -66,7 +66,10 @@ def ledger_init(typed: Sequence[str], eps: float, delta: float | None) -> list[s
     data = [text for text in typed if text == "--config-dir" or _of(text, of_data)]
     if "--config-dir" in typed:
         data.insert(data.index("--config-dir") + 1, typed[typed.index("--config-dir") + 1])
-    total = 10.0 ** math.ceil(math.log10(3 * (delta or 1e-6)))  # one in the number of records, as a rule
+    # records kept out for an evaluation make delta a little larger: one in those that are left
+    total = 3 * (delta or 1e-6)
+    digit = 10.0 ** math.floor(math.log10(total))
+    total = math.ceil(total / digit * (1 - 1e-9)) * digit
     words = ["pate", "ledger", "init", *(data or ["dataset=synthetic"])]
     return [*words, "--eps", f"{2 * eps:g}", "--delta", f"{min(total, 0.5):g}"]
 

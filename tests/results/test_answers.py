@@ -163,7 +163,7 @@ def test_the_release_keeps_what_was_typed_and_has_room_in_its_ledger():
         *["pate", "ledger", "init", "dataset=csv"],
         "dataset.path=my file.csv",
         "dataset.target=y",
-        *["--eps", "2", "--delta", "0.001"],
+        *["--eps", "2", "--delta", "0.0003"],
     ]
     assert "split.public_from_private=true" in release
     assert {"eps=1", "evaluate=0.2", "split.public=50", "mechanism=best"} <= {*release}
