@@ -95,6 +95,12 @@ class Prepared:
             raise NoClasses(str(error), replace(self, dataset=dataset), split) from None
 
     @property
+    def protected(self) -> str:
+        """What the guarantee is for: one record, its label alone, or all records of one person."""
+        unit = self.dataset.unit
+        return f"all records of one {unit}" if unit is not None else self.protects.rpartition("; ")[0]
+
+    @property
     def protects(self) -> str:
         """Difference between neighbouring data sets, in words."""
         if self.dataset.unit is not None:

@@ -28,7 +28,8 @@ def one(row: Row, trained_on: int) -> Report:
     person = p.dataset.unit is not None
     counted = "persons" if person else "records"
     finite = math.isfinite(eps)
-    under = f"under a guarantee of eps {eps:g}, delta {p.delta:.2g} for each {counted[:-1]}"
+    each_one = "label" if config.split.mode == "label_private" else counted[:-1]
+    under = f"under a guarantee of eps {eps:g}, delta {p.delta:.2g} for each {each_one}"
     under = under if finite else "without privacy"
     ell = p.plan.describe().get("ell")
     each = ""

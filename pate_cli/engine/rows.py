@@ -22,7 +22,7 @@ from pate_cli.engine.recipes import RowSpec
 from pate_cli.engine.store import CacheKey, repeat_key
 from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
-from pate_cli.results.settings import APPROXIMATE, PURE, config_hash, dataset_name, row_hash, settings
+from pate_cli.results.settings import APPROXIMATE, PURE, RECORD, config_hash, dataset_name, row_hash, settings
 from pate_cli.students import dump_student
 
 __all__ = ["Row", "as_typed", "check_places", "check_rows", "forget"]
@@ -132,6 +132,7 @@ class Row:
             **({"tags": " ".join(config.tags)} if config.tags else {}),
             **({"overrides": _one_order(self.spec.overrides)} if self.spec.overrides else {}),
             **({"largest_class": _largest_class(prepared.dataset)} if prepared else {}),
+            **({"protects": prepared.protected} if prepared and prepared.protected != RECORD else {}),
             **({} if not prepared or prepared.plan.can_be_released else {"release": "no"}),
             "splits": hashlib.sha256(str(self.teaching).encode()).hexdigest()[:12],
             "row": row_hash(self.raw),

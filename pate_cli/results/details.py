@@ -13,7 +13,7 @@ from pate_cli.results.boards import METRICS
 from pate_cli.results.marks import listed, name
 from pate_cli.results.means import MeasuredRow
 from pate_cli.results.page import Section
-from pate_cli.results.settings import BASELINES, LIMIT, MAJORITY, NAMES
+from pate_cli.results.settings import BASELINES, LIMIT, MAJORITY, NAMES, RECORD
 from pate_cli.results.svg import Level, Line, colours, frame, lines
 from pate_cli.results.tables import ABSENT, Head, Table, number, span
 
@@ -79,7 +79,8 @@ def _caption(found: Advice, drawn: Sequence[Line], levels: Sequence[Level], with
         text.append(f"Without a number: {listed(map(name, without))}.")
     if len(found.verdicts) > len(drawn) + len(without):
         text.append(f"Shown are the {len(drawn)} best.")
-    text.append("Under eps: how often the best attack on one record can be right; 50% is guessing.")
+    what = sentences.protected(found.board.every)
+    text.append(f"Under eps: how often the best attack on {what} can be right; 50% is guessing.")
     return " ".join(text)
 
 
@@ -235,7 +236,9 @@ def _how_measured(found: Advice, command: Sequence[str]) -> list[tuple[str, Any]
         texts.append(f"“Without privacy” is {BASELINES[found.limit]}.")
     if MAJORITY in board.baselines:
         texts.append("A constant answer is the most common class of the private records.")
-    texts.append("The guarantee of each eps is for one run, and for one record replaced by another.")
+    what = sentences.protected(board.every)
+    what += " replaced by another" if what == RECORD else ""
+    texts.append(f"The guarantee of each eps is for one run, and for {what}.")
     settings = shared_settings([row.columns for row in board.rows])
     return [("list", texts), ("code", [command]), ("table", settings)]
 
@@ -247,7 +250,9 @@ def _glossary(found: Advice) -> dict[str, str]:
     left_out |= (
         set() if any(row["n_teachers"] for row in found.board.rows) else {"teacher, student", "public point"}
     )
-    return {word: text for word, text in sentences.GLOSSARY.items() if word not in left_out}
+    of_eps = sentences.meaning_of_eps(sentences.protected(found.board.every))
+    texts = sentences.GLOSSARY | {"eps (privacy budget)": of_eps}
+    return {word: text for word, text in texts.items() if word not in left_out}
 
 
 def shared_settings(rows: Sequence[Mapping[str, Any]]) -> Table:

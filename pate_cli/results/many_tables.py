@@ -200,10 +200,11 @@ def _winners(boards: Sequence[Board]) -> Table:
         numbers = {metric.name: value, "without_privacy": limit, "student_on_true_labels": true}
         numbers |= {f"best_below_{metric.unit}": gap, f"first_below_{metric.unit}": ours}
         records.append(record | flat(numbers | {f"first_above_other_{metric.unit}": lead}))
+    what = sentences.protected([row for board in boards for row in board.every])
     note = (
         f"Mean {metric.words} on held-out records and differences at the same splits; {T_NOTE}. The limit is "
         f"the {LIMIT}: it, the student on true labels and the measuring are {NOT_PRIVATE}. eps is the "
-        "guarantee of one repeat, for one record replaced by another."
+        f"guarantee of one repeat, for {what}."
     )
     return Table(columns, cells, records, note)
 

@@ -197,7 +197,8 @@ def _notes(found: Advice) -> list[str]:
 
 
 def _meanings(found: Advice) -> list[str]:
-    texts = [f"eps: {sentences.GLOSSARY['eps (privacy budget)']}", f"±: {sentences.GLOSSARY['±']}"]
+    what = sentences.protected(found.board.every)
+    texts = [f"eps: {sentences.meaning_of_eps(what)}", f"±: {sentences.GLOSSARY['±']}"]
     if found.limit == LIMIT:
         texts.append(f"without privacy: {BASELINES[LIMIT]}; it must not be published.")
     return texts
@@ -216,8 +217,9 @@ def _lines(found: Advice) -> list[tuple[str, str, str]]:
     if row["eps"] == math.inf:
         lines.append(("guarantee", "none", ""))
     elif row["eps"] is not None:
-        failing = "" if row["delta"] is None else f"delta {row['delta']:.3g}, for one record, "
-        lines.append(("guarantee", f"eps {row['eps']:g}", f"{failing}of one run"))
+        failing = "" if row["delta"] is None else f"delta {row['delta']:.3g}, "
+        what = sentences.protected([row])
+        lines.append(("guarantee", f"eps {row['eps']:g}", f"{failing}for {what}, of one run"))
     if row["n_teachers"]:
         asked, given = row.mean("n_asked"), row.mean("n_answered")
         labels = f"{number(given, '.4g')} labels for {number(asked, '.4g')} questions" if asked else ""
@@ -245,7 +247,7 @@ def _facts(found: Advice) -> list[Fact]:
         finite = [each for each in board.every if each["eps"] is not None and math.isfinite(each["eps"])]
         deltas = {each["delta"] for each in finite} - {None}
         delta = f", delta {'at most ' * (len(deltas) > 1)}{max(deltas):.2g}" if deltas else ""
-        facts.append(Fact("Guarantee", f"one record{delta}", "for each eps, of one run"))
+        facts.append(Fact("Guarantee", f"{sentences.protected(finite)}{delta}", "for each eps, of one run"))
     same = "the same for every method" if len(board.methods) > 1 else ""
     facts.append(Fact("Measured", splits_of(found), same))
     return facts

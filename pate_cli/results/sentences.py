@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 
 from pate_cli.results.answers import (
     ALIKE,
@@ -19,10 +21,11 @@ from pate_cli.results.answers import (
 )
 from pate_cli.results.interval import Interval
 from pate_cli.results.marks import listed, name, quoted
-from pate_cli.results.settings import LIMIT
+from pate_cli.results.means import MeasuredRow
+from pate_cli.results.settings import LIMIT, RECORD
 
 __all__ = ["GLOSSARY", "INSIDE", "caution", "constant_clause", "cost", "headline", "lede"]
-__all__ += ["verdict_rule"]
+__all__ += ["meaning_of_eps", "protected", "verdict_rule"]
 
 INSIDE = "**Keep these numbers inside:** they come from private records, without protection."
 _FEW = 4  # methods that are listed by name
@@ -175,6 +178,18 @@ def verdict_rule(answer: Advice) -> list[str]:
         NOT_RUN: "“Not run”: the command was ended before.",
     }
     return [text for word, text in rules.items() if word in answer.verdicts.values()]
+
+
+def protected(rows: Sequence[MeasuredRow]) -> str:
+    """What the guarantees of rows are for: one record, its label, or all records of one person."""
+    private = [row for row in rows if row["eps"] is not None and math.isfinite(row["eps"])]
+    return " or ".join(dict.fromkeys(row["protects"] or RECORD for row in private)) or RECORD
+
+
+def meaning_of_eps(what: str) -> str:
+    """Meaning of eps where the guarantee is for that."""
+    text = GLOSSARY["eps (privacy budget)"]
+    return text if what == RECORD else re.sub("(any )?one record", what, text)
 
 
 GLOSSARY = {

@@ -16,7 +16,10 @@ from pate_cli.errors import one_line
 
 __all__ = ["ALL_PRIVATE", "APPROXIMATE", "BASELINES", "EXACT", "FAMILY", "LIMIT", "MAJORITY", "NAMES"]
 __all__ += ["NOT_PRIVATE", "PURE", "SYNONYMS", "TRUE_LABELS", "config_hash", "dataset_name", "differing"]
-__all__ += ["plain", "row_hash", "settings"]
+__all__ += ["RECORD", "plain", "row_hash", "settings"]
+
+RECORD = "one record"
+"""What a guarantee is for where no column says otherwise."""
 
 PURE, APPROXIMATE = "(eps, 0)-DP", "(eps, delta)-DP"
 """Guarantees of a row."""

@@ -139,6 +139,21 @@ def test_the_guarantee_says_what_it_is_for(pate, argv, eps, protects):
     assert record["plan"]["protects"].startswith(protects)
     assert read_record("out/result.json").eps == float(eps)
     assert ("without privacy" in out) == (eps == "inf")
+    assert ("for the label of one record, of one run" in out) == (eps == 5)
+    assert "for one record" not in out
+
+
+def test_a_guarantee_for_persons_is_shown_as_such(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("own.csv").write_text(
+        "a,who,y\n" + "".join(f"{i % 97},{i // 2},{i % 97 > 50}\n" for i in range(1200))
+    )
+    asked = ["dataset=csv", "dataset.path=own.csv", "dataset.target=y", "dataset.unit=who", *SMALL[1:]]
+    assert main(["run", *asked, "eps=5", "hydra.run.dir=out"]) == 0
+    assert "for all records of one who, of one run" in " ".join(capsys.readouterr().out.split())
+    assert main(["page", "out", "--output", "page.html"]) == 0
+    page = Path("page.html").read_text()
+    assert ("all records of one who, delta" in page, "one record" in page) == (True, False)
 
 
 def test_own_data_and_own_learner(pate):
