@@ -69,7 +69,7 @@ def decide(cells: Cells, part: int | None, point: tuple[str, bool], *, target: b
         if not len(held):
             return Decision(Column("ignored", why="empty"))
         # whole numbers that may be dates have to be looked at
-        days = not (held % 1 > 0).any() and held.min() >= 19000101 and held.max() <= 20991231
+        days = held.min() >= 19000101 and held.max() <= 20991231 and not (held % 1 > 0).any()
         if kind is not None or not days:
             return _judged(cells, values, Decision(Column(unit=cells.unit or None)))
     return _of_texts(Seen(cells, part), point, target)
