@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from pate_cli.results import Interval, RunRecord
+from pate_cli.results.means import rows_of
 from pate_cli.results.overview import overview
 from pate_cli.results.record import write_record
 from pate_cli.results.repeats import find_repeats
@@ -55,4 +56,5 @@ def repeats_of(*records: RunRecord) -> pd.DataFrame:
 
 def table_of(records: list[RunRecord], **options: Any) -> Table:
     """Table of runs, as `pate table` makes it."""
-    return overview(repeats_of(*records), **options)
+    repeats = repeats_of(*records)
+    return overview(rows_of(repeats), left_out=repeats.attrs["left_out"], **options)

@@ -26,6 +26,7 @@ def main(argv: list[str]) -> int:
     """Run `pate table`."""
     options = _parser().parse_args(argv)
 
+    from pate_cli.results.means import rows_of
     from pate_cli.results.overview import overview
     from pate_cli.results.paired import paired
     from pate_cli.results.repeats import REPEATS
@@ -40,10 +41,13 @@ def main(argv: list[str]) -> int:
         raise InputError("--paired: not with --by, --pivot or --metrics; give one of them")
     if (release := find_release(options.paths)) is not None:
         table = _quality(release, options)
-    elif options.paired is not None:
-        table = paired(collect(options.paths)[1], options.paired)
     else:
-        table = overview(collect(options.paths)[1], by=by, pivot=options.pivot, metrics=options.metrics)
+        _, repeats = collect(options.paths)
+        rows, left_out = rows_of(repeats), repeats.attrs.get("left_out", 0)
+        if options.paired is not None:
+            table = paired(rows, options.paired)
+        else:
+            table = overview(rows, by=by, pivot=options.pivot, metrics=options.metrics, left_out=left_out)
     if terminal:
         print_table(table, options, "table")
     elif not outputs:

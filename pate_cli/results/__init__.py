@@ -38,11 +38,11 @@ class _Room(ModuleType):
         """
         import pandas as pd
 
+        from pate_cli.results.means import rows_of
         from pate_cli.results.overview import overview
 
-        return pd.DataFrame(
-            overview(read_repeats(paths or ("outputs",), constant=True), metrics=True).records
-        )
+        rows = rows_of(read_repeats(paths or ("outputs",), constant=True))
+        return pd.DataFrame(overview(rows, metrics=True).records)
 
 
 sys.modules[__name__].__class__ = _Room

@@ -8,11 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-import pandas as pd
-
 from pate_cli.errors import InputError
 from pate_cli.results.interval import EPS_NOTE, EPS_USED, T_NOTE, Interval
-from pate_cli.results.means import MeasuredRow, pooled, rows_of, sort_keys
+from pate_cli.results.means import MeasuredRow, pooled, sort_keys
 from pate_cli.results.settings import SYNONYMS, differing
 from pate_cli.results.tables import ABSENT, Head, Table, number, span
 
@@ -50,20 +48,25 @@ _Line: TypeAlias = tuple[MeasuredRow, dict[str, str]]  # a row, and its settings
 
 
 def overview(
-    repeats: pd.DataFrame, *, by: Sequence[str] = (), pivot: str | None = None, metrics: bool = False
+    rows: Iterable[MeasuredRow],
+    *,
+    by: Sequence[str] = (),
+    pivot: str | None = None,
+    metrics: bool = False,
+    left_out: int = 0,
 ) -> Table:
-    """Put repeats into a table with a line a row, and a column for each setting in which rows differ.
+    """Make a table with a line a row, and a column for each setting in which rows differ.
 
     Rows that agree in the settings `by` are averaged; the values of the setting `pivot` are columns of
-    accuracy.
+    accuracy. `left_out` results could not be read.
     """
     # a row with failed repeats has the status of a run's record
-    rows = [replace(row, status="error") if row.status == "failed" else row for row in rows_of(repeats)]
+    rows = [replace(row, status="error") if row.status == "failed" else row for row in rows]
     rows.sort(key=_order)
     lines = [(row, _texts(row)) for row in rows]
     averaged = by or pivot is not None
     table = _averages(lines, by, pivot) if averaged else _plain(lines, metrics=metrics)
-    table.remarks.extend(_remarks(rows, repeats.attrs.get("left_out", 0)))
+    table.remarks.extend(_remarks(rows, left_out))
     return table
 
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
-
-import pandas as pd
 
 from pate_cli.errors import InputError
 from pate_cli.results.interval import EPS_NOTE, MEASURED, T_NOTE
-from pate_cli.results.means import MeasuredRow, by_settings, flat, other_splits, paired_difference, rows_of
+from pate_cli.results.means import MeasuredRow, by_settings, flat, other_splits, paired_difference
 from pate_cli.results.settings import differing
 from pate_cli.results.tables import ABSENT, Head, Table, number
 
 __all__ = ["paired"]
 
 
-def paired(repeats: pd.DataFrame, method: str) -> Table:
+def paired(rows: Iterable[MeasuredRow], method: str) -> Table:
     """Difference in accuracy of each row to that of a method with the same data and eps.
 
     Of several rows of the method, that with the most settings in common. InputError if the method has no
     row, or several have as many.
     """
-    rows = sorted((row for row in rows_of(repeats) if row.n), key=by_settings)
+    rows = sorted((row for row in rows if row.n), key=by_settings)
     others = [row for row in rows if row["method"] != method]
     if len(others) == len(rows):
         names = ", ".join(dict.fromkeys(str(row["method"]) for row in rows))

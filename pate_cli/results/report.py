@@ -61,7 +61,8 @@ def report(
     first = next((a.method for a in answers if a.method), "")
     several = len(boards) > 1
     page, found = tables_report(answers, command, absent) if several else _single(answers[0], command)
-    files = {"paired": _paired(repeats, first), "rows": overview(repeats, metrics=True)}
+    left_out = repeats.attrs.get("left_out", 0)
+    files = {"paired": _paired(rows, first), "rows": overview(rows, metrics=True, left_out=left_out)}
     made = f"made from {sum(row.n for row in rows):,} repeats, of `repeats.csv` beside this page or the runs"
     page = replace(
         page,
@@ -82,10 +83,10 @@ def report(
     )
 
 
-def _paired(repeats: pd.DataFrame, first: str) -> Table:
+def _paired(rows: Sequence[MeasuredRow], first: str) -> Table:
     """Differences to a method, repeat by repeat; none where several rows of it fit another one."""
     try:
-        return paired(repeats, first)
+        return paired(rows, first)
     except InputError:
         return Table([], [])
 
