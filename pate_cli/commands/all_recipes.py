@@ -97,7 +97,7 @@ def _outcome(
         if missing := "; ".join(filter(None, map(missing_data, recipe.data))):
             raise DataError(missing)  # as a row of such data says it, without trying a download
         started = time.monotonic()
-        checked_directory(None, place)
+        checked_directory(None, place, "recipe")
         with only_writer(place):
             findings = reproduce(recipe, given, quick=quick, force=force, directory=place)
             write(place, recipe_report(findings))

@@ -111,7 +111,7 @@ def _directory(options: argparse.Namespace, plans: Mapping[str, Plan], names: li
     asked = {"limit": options.limit, "metric": options.metric, "tables": [*plans]}
     code = hashlib.sha256(json.dumps([rows, asked]).encode()).hexdigest()[:12]
     default = "-".join(re.sub(r"[^\w.+-]+", "_", name)[:40] for name in (*names, code))
-    return checked_directory(options.output, Path("outputs", "frontier", default))
+    return checked_directory(options.output, Path("outputs", "frontier", default), "frontier")
 
 
 def _check_replaced(directory: Path, plans: Mapping[str, Plan]) -> None:

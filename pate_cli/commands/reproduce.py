@@ -36,7 +36,8 @@ def main(argv: list[str]) -> int:
     if options.name == all_recipes.NAME:
         return _all(options)
     recipe = recipes.find_recipe(options.name)
-    directory = checked_directory(options.output, _OUTPUT / (recipe.name + "-quick" * options.quick))
+    default = _OUTPUT / (recipe.name + "-quick" * options.quick)
+    directory = checked_directory(options.output, default, "recipe")
     quick, force = options.quick, options.force
     if (other := recipe_in(directory)) not in ("", recipe.name) and not force:
         kept = f"--output {directory}: holds the result of the recipe {other}"
@@ -57,7 +58,7 @@ def _all(options: argparse.Namespace) -> int:
     if options.config_dir:
         raise InputError("--config-dir: not with all recipes")
     choice = all_recipes.read_typed(options.overrides)
-    directory = checked_directory(options.output, _OUTPUT)
+    directory = checked_directory(options.output, _OUTPUT, "recipe")
     findings = all_recipes.run_all(
         choice,
         directory,

@@ -30,7 +30,7 @@ from pate_cli.release.release import release
 from pate_cli.results import read_record
 from pate_cli.results.next_steps import ledger_init
 from pate_cli.results.record import RECORD_NAME
-from pate_cli.results.repeats import REPEATS, write_repeats_of_jobs
+from pate_cli.results.repeats import REPEATS, command_of, write_repeats_of_jobs
 from pate_cli.results.settings import row_hash
 
 __all__ = ["check_rows", "main", "run_jobs", "start"]
@@ -116,6 +116,8 @@ def _run(
         with terminal.only_writer(target, key) as new, _no_trace_if_refused(target, new, release=releases):
             if releases and any(target.iterdir()):
                 raise ConfigError(key, str(target), "a new or an empty directory for a release")
+            if line.multirun and (there := command_of(target / REPEATS)) not in ("", "sweep"):
+                raise InputError(f"{key} {target}: has {REPEATS} of a {there}; give another directory")
             if not line.sweeper:
                 _check_mixed(target, places, key)
             for place, job in zip(places, jobs, strict=True):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.errors import InputError, one_line
 from pate_cli.results.next_steps import NextStep
 from pate_cli.results.record import RECORD_NAME
+from pate_cli.results.repeats import REPEATS, command_of
 from pate_cli.results.tables import Table
 from pate_cli.terminal import check_directory, write_file
 
@@ -206,15 +207,18 @@ class Report:
         return render(self.page or Page(title="", kicker="", answer=self.answer))
 
 
-def checked_directory(given: Path | None, default: Path) -> Path:
+def checked_directory(given: Path | None, default: Path, command: str) -> Path:
     """Choose the directory for the results, and check before the work that they can be written.
 
-    Directories above the default one may be missing.
+    Directories above the default one may be missing. Results of another `command` are not written over.
     """
     directory = given or default
     check_directory(directory, parents=given is None)
     if (directory / RECORD_NAME).is_file():
         raise InputError(f"--output {directory}: has the files of a run; give another directory")
+    there = "sweep" if any(directory.glob(f"[0-9]*/{RECORD_NAME}")) else command_of(directory / REPEATS)
+    if there not in ("", command):
+        raise InputError(f"--output {directory}: has the files of a {there}; give another directory")
     for path in _earlier(directory):
         if path.is_dir():
             raise InputError(f"--output {directory}: {path.name} in it is a directory; give another place")

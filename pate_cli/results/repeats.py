@@ -27,7 +27,8 @@ from pate_cli.terminal import open_file, write_file
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["END", "REPEATS", "find_repeats", "read_repeats", "started", "write_repeats_of_jobs"]
+__all__ = ["END", "REPEATS", "command_of", "find_repeats", "read_repeats", "started"]
+__all__ += ["write_repeats_of_jobs"]
 
 REPEATS = "repeats.csv"
 """Name of the file."""
@@ -69,6 +70,18 @@ def write_repeats_of_jobs(directory: Path) -> None:
         rows.sort(key=lambda row: (len(row.columns["job"]), row.columns["job"]))
         frame = _frame(rows, 0, constant=False).drop(columns="directory")
         write_file(directory / REPEATS, frame.to_csv(index=False), sync=False)
+
+
+def command_of(path: Path) -> str:
+    """Which command wrote a `repeats.csv`: sweep, recipe or frontier; empty if there is none of ours."""
+    try:
+        with open_file(path) as file:
+            header = file.readline(2**20).decode().rstrip().split(",")
+    except (OSError, UnicodeDecodeError):
+        return ""
+    if "repeat" not in header:
+        return ""
+    return "sweep" if "job" in header else "recipe" if "name" in header else "frontier"
 
 
 def read_repeats(

@@ -106,6 +106,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("hydra.run.dir=file/run", "hydra.run.dir "),
         ("hydra.sweep.dir=x", "hydra.sweep.dir=x: is of a sweep (-m); of a run it is hydra.run.dir"),
         ("-m eps=1,2 hydra.sweep.subdir=x", "hydra.sweep.subdir: got 'x'; accepted: a name that differs by"),
+        ("-m eps=1,2 hydra.sweep.dir=of_frontier", "hydra.sweep.dir "),
         ("-m eps=1,2 hydra.run.dir=x", "hydra.run.dir=x: is of a single run; with -m it is"),
         ("-m hydra/sweeper=ours eps=1,2 --force", "--force: not with hydra/sweeper=ours,"),
         ("--config-dir own --config-name mine", "hydra.mode: got MULTIRUN in a file; accepted: pate run -m"),
@@ -160,8 +161,11 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("--tables synthetic dataset=digits", "dataset=digits: here it is --tables"),
         ("--tables synthetic --metric f1", "--metric: got 'f1'; accepted: accuracy, balanced_"),
         ("--output file", "--output file: is a file"),
+        ("--output of_sweep", "--output of_sweep: has the files of a sweep; give another directory"),
+        ("--output of_recipe --force", "--output of_recipe: has the files of a recipe; give another"),
     ],
     "reproduce": [
+        ("table4 --output of_frontier", "--output of_frontier: has the files of a frontier; give another"),
         ("table4 release=true", "release=true: not here"),
         ("table4 hydra.run.dir=x", "hydra.run.dir=x: not here; the directory is"),
         ("table3 teacher=tree", "teacher: no such parameter of table3; there are: dataset"),
@@ -240,6 +244,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = np.random.default_rng(0).normal(size=(300, 2)).round(3).tolist()
     (cwd / "own.csv").write_text("a,b,label\n" + "".join(f"{a},{b},{'ny'[a > 0]}\n" for a, b in rows))
     (cwd / "file").write_text("")
+    for made_by, column in (("of_frontier", ""), ("of_sweep", "job,"), ("of_recipe", "name,")):
+        (cwd / made_by).mkdir()
+        (cwd / made_by / "repeats.csv").write_text(f"dataset,method,{column}eps,repeat\n")
     (cwd / "text.libsvm").write_text("".join([*lines[:2], "0 1:two\n", *lines[3:]]))
     (cwd / "one.libsvm").write_text("".join(lines[1::2]))
     (cwd / "cut.gz").write_bytes(gzip.compress(GOOD.encode())[:-20])
