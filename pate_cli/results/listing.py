@@ -183,6 +183,8 @@ def _comparison(path: Path) -> list[ResultEntry]:
         raise DataError(unreadable[0][1])
     if repeats.empty:
         return []
+    if "accuracy" not in repeats:  # no repeat is done
+        repeats["accuracy"] = math.nan
     private = repeats[repeats["eps"] != math.inf]
     means = private.groupby(["row", "dataset", "method"])["accuracy"].mean().dropna()
     datasets = [str(name) for name in repeats["dataset"].unique()]

@@ -214,7 +214,7 @@ def _comparison(path: Path) -> list[_Row]:
     """Rows of a sweep, a frontier or a recipe, but for jobs with a record of their own."""
     rows: dict[tuple[Any, ...], _Row] = {}
     for line in _parsed(path):
-        if absent := [name for name in ("dataset", "method", *END, "accuracy") if name not in line]:
+        if absent := [name for name in ("dataset", "method", *END) if name not in line]:
             raise DataError(f"not a {REPEATS} of pate: no column {', '.join(absent)}")
         if not (line["dataset"] and line["method"]):
             raise DataError("a line without a dataset or a method")
