@@ -60,8 +60,8 @@ def write_repeats_of_jobs(directory: Path) -> None:
     A job whose files cannot be read is left out.
     """
     rows: list[_Row] = []
-    for path in directory.rglob(RECORD_NAME):
-        job = {"job": path.parent.relative_to(directory).as_posix()}
+    for path in directory.glob(f"*/{RECORD_NAME}"):  # no deeper: `outputs` holds those of other commands
+        job = {"job": path.parent.name}
         with contextlib.suppress(DataError):
             for row in _run(path):
                 left = dict(takewhile(lambda item: item[0] != "eps", row.columns.items()))
