@@ -99,7 +99,7 @@ def _plans(options: argparse.Namespace) -> tuple[dict[str, Plan], list[tuple[str
 def _label(plan: Plan) -> str:
     """File and class of one data set, for the name of a directory."""
     of = plan.rows[0].config.dataset
-    path, target = of.options.get("path"), of.options.get("target")
+    path, target = of.options.get("path") or of.options.get("schema"), of.options.get("target")
     if not isinstance(path, str):
         return of.name
     return "-".join(filter(None, [Path(path).name.partition(".")[0], target]))
