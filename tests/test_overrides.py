@@ -99,10 +99,14 @@ def test_what_is_kept_for_other_commands_is_theirs_alone(monkeypatch):
         monkeypatch.setenv("WHERE", place)
         assert compose(["name=${oc.env:WHERE}"])["name"] == place
         assert Composer().directory(["hydra.run.dir=${oc.env:WHERE}"], multirun=False) == place
-    directories = [
-        Composer().directory(["hydra.run.dir=at-${eps}", f"eps={eps}"], multirun=False) for eps in (1, 2)
-    ]
-    assert directories == ["at-1", "at-2"]
+
+
+def test_a_directory_may_name_values(tmp_path):
+    (tmp_path / "mine.yaml").write_text("defaults: [config, _self_]\nhydra: {run: {dir: 'at-${eps}'}}\n")
+    for eps in ("1", "2"):
+        typed = ["hydra.run.dir=at-${eps}", f"eps={eps}"]
+        assert Composer().directory(typed, multirun=False) == f"at-{eps}"
+        assert Composer(str(tmp_path), "mine").directory(typed[1:], multirun=False) == f"at-{eps}"
 
 
 def test_hydra_is_left_as_it_was():

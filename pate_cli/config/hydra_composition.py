@@ -223,12 +223,10 @@ class Composer:
         return _of_packaged(self.config_name)
 
     def _hydra(self, given: Sequence[str]) -> DictConfig:
-        """Composition with Hydra's part, which may refer to values of ours by an interpolation."""
+        """Composition with Hydra's part, which refers to values of ours only where a user has it do so."""
         with self._one_line(given):
-            others, _ = self._apart(given)
-            if any("${" in text for text in given) or self._of(others).depends(others):
-                others = tuple(given)
-            return self._of(others).by_hydra(others)
+            made = self._of(given)
+            return made.by_hydra(tuple(given) if made is self._made else self._apart(given)[0])
 
     @staticmethod
     def _apart(given: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Any]]:
