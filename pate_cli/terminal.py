@@ -210,10 +210,10 @@ def check_file(path: Path, read: Iterable[Path] = ()) -> None:
     """
     with _named(path, "--output"):
         mode = _mode(path)
-        if mode is not None and any(other.exists() and path.samefile(other) for other in read):
-            raise InputError(f"--output {path}: is a file that is read; give another")
         if mode is not None and stat.S_ISDIR(mode):
             raise InputError(f"--output {path}: is a directory; give a file")
+        if mode is not None and any(other.exists() and path.samefile(other) for other in read):
+            raise InputError(f"--output {path}: is a file that is read; give another")
         if mode is not None and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         if mode is None or _is_replaced(path, mode):

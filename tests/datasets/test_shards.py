@@ -172,7 +172,7 @@ def test_a_run_gives_the_same_numbers_whatever_the_workers(folder, monkeypatch):
         monkeypatch.setattr(splitting, "_last", None)
         for item in items:
             sent.append(pickle.dumps((call, shared.only(item), item)))
-            assert len(sent[-1]) < 20_000  # no features
+            assert len(pickle.dumps(shared.only(item).rows)) < 20_000  # no features
             yield item, workers._attempt(*pickle.loads(sent[-1]), None)
 
     monkeypatch.setattr(workers.Workers, "spread", spread)
