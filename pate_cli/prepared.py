@@ -98,7 +98,7 @@ class Prepared:
     def protected(self) -> str:
         """What the guarantee is for: one record, its label alone, or all records of one person."""
         unit = self.dataset.unit
-        return f"all records of one {unit}" if unit is not None else self.protects.rpartition("; ")[0]
+        return self.config.split.protected if unit is None else f"all records of one {unit}"
 
     @property
     def protects(self) -> str:

@@ -173,11 +173,15 @@ class SplitConfig:
         return {key: getattr(self, key) for key in ("private", "public", "budget", "mode")}
 
     @property
+    def protected(self) -> str:
+        """What a guarantee is for, where records are not of persons."""
+        return "the label of one record" if self.mode == "label_private" else "one record"
+
+    @property
     def protects(self) -> str:
         """Difference between neighbouring data sets."""
-        if self.mode == "label_private":
-            return "the label of one record; all features are taken as public"
-        return "one record; replaced by any other"
+        label = self.mode == "label_private"
+        return f"{self.protected}; {'all features are taken as public' if label else 'replaced by any other'}"
 
 
 @dataclass(frozen=True)
