@@ -217,7 +217,7 @@ class Composer:
         )
 
     def _of(self, given: Sequence[str]) -> _Compositions:
-        """Compositions that are kept after this command, where neither files nor surroundings may change."""
+        """Compositions kept for the process; of this command alone where files or surroundings may change."""
         if self.config_dir or any("${" in text for text in given):
             return self._made
         return _of_packaged(self.config_name)

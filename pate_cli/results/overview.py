@@ -58,7 +58,7 @@ def overview(
     """Make a table with a line a row, and a column for each setting in which rows differ.
 
     Rows that agree in the settings `by` are averaged; the values of the setting `pivot` are columns of
-    accuracy. `left_out` results could not be read.
+    accuracy. `left_out` other rows of the same configuration and data are not among them.
     """
     # a row with failed repeats has the status of a run's record
     rows = [replace(row, status="error") if row.status == "failed" else row for row in rows]

@@ -81,11 +81,9 @@ def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[
     present = np.flatnonzero(n)
     measures = {"balanced_accuracy": float(np.mean(hits[present] / n[present]))}
     if scores is not None and len(present) > 1:
-        # of two classes with opposite scores the areas are equal, to the bit
-        apart = (
-            present[:1] if scores.shape[1] == 2 and np.array_equal(scores[:, 0], -scores[:, 1]) else present
-        )
-        measures["roc_auc"] = float(np.mean([_area(y == code, scores[:, code]) for code in apart]))
+        opposite = scores.shape[1] == 2 and np.array_equal(scores[:, 0], -scores[:, 1])
+        ranked = present[:1] if opposite else present  # both areas would be equal, to the bit
+        measures["roc_auc"] = float(np.mean([_area(y == code, scores[:, code]) for code in ranked]))
     if probabilities is not None:
         measures["log_loss"] = float(-np.log(_shares(probabilities)[np.arange(len(y)), y]).mean())
         two = len(classes) == 2  # then of class 1, as it is in the literature; else of the class predicted
