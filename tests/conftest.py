@@ -106,3 +106,17 @@ def fits(monkeypatch) -> list[int]:
 
     monkeypatch.setattr(pipeline.teachers, "train", counted)
     return seen
+
+
+@pytest.fixture
+def fixed_draws(monkeypatch) -> None:
+    """Let releases of this process draw from a seed, where a test says what noise decides."""
+    pytest.importorskip("opendp")
+    import numpy as np
+
+    from pate_cli.release import release
+    from pate_cli.streams import Streams
+    from pate_cli.testing.release_checks import WholeNoise
+
+    monkeypatch.setattr(release, "ExactNoise", lambda: WholeNoise(np.random.SeedSequence(0)))
+    monkeypatch.setattr(Streams, "fresh", lambda: Streams.of(0, 0))

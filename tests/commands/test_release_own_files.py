@@ -72,7 +72,9 @@ def secrets(table):
     ]
 
 
-def test_no_byte_of_the_private_file_is_written_and_the_second_release_is_refused(private, capsys):
+def test_no_byte_of_the_private_file_is_written_and_the_second_release_is_refused(
+    private, capsys, fixed_draws
+):
     assert main(["ledger", "init", *GIVEN, "--eps", "5", "--delta", "1e-4"]) == 0
     assert released("out") == 0
     files = written("out") | written("ledger")

@@ -250,8 +250,7 @@ def files(tmp_path, monkeypatch):
     return ["dataset=csv", "dataset.path=p.csv", "dataset.schema=s.yaml", "mechanism=best", "eps=2"]
 
 
-def test_dates_of_a_described_file_are_bought(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("opendp")
+def test_dates_of_a_described_file_are_bought(tmp_path, monkeypatch, capsys, fixed_draws):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
     days = pd.Timestamp("2015-01-01") + pd.to_timedelta(np.arange(3_000) % 1826, unit="D")
@@ -280,8 +279,7 @@ def test_dates_of_a_described_file_are_bought(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.split() == ["early", "late"]
 
 
-def test_a_release_with_levels_and_bounds_bought(files, capsys):
-    pytest.importorskip("opendp")
+def test_a_release_with_levels_and_bounds_bought(files, capsys, fixed_draws):
     with_points = [*files, "dataset.public=marginals", "generate.points=60"]
     assert main(["run", *files]) == 2
     assert "dataset.public: got None; accepted: marginals" in capsys.readouterr().err

@@ -143,8 +143,7 @@ def files(tmp_path, monkeypatch):
     ]
 
 
-def test_a_release_whose_classes_are_bought(files, capsys):
-    pytest.importorskip("opendp")
+def test_a_release_whose_classes_are_bought(files, capsys, fixed_draws):
     assert main(["plan", *files, "--explain"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "bought 1 classes, for 0.1 of mu squared, eps of the rest 3.7" in shown
@@ -179,8 +178,7 @@ def test_experiments_without_noise_know_all_classes(files, capsys):
     assert result["accuracy"]["mean"] > 0.9
 
 
-def test_fewer_than_two_classes_are_the_end_after_the_charge(files, capsys):
-    pytest.importorskip("opendp")
+def test_fewer_than_two_classes_are_the_end_after_the_charge(files, capsys, fixed_draws):
     pd.DataFrame({"age": np.arange(900) % 90, "label": [f"l{i // 2}" for i in range(900)]}).to_csv(
         "p.csv", index=False
     )

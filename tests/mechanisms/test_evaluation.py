@@ -112,8 +112,7 @@ def test_an_experiment_says_what_its_release_would(tmp_path, monkeypatch, capsys
         assert said in capsys.readouterr().err
 
 
-def test_a_certificate_with_another_figure_is_found(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("opendp")
+def test_a_certificate_with_another_figure_is_found(tmp_path, monkeypatch, capsys, fixed_draws):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
     rng = np.random.default_rng(0)
