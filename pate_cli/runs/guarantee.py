@@ -158,9 +158,9 @@ class WholeMechanism:
         if self.adds_mu or self.evaluation is not None:
             return self.guarantee
         loss = self.plan.after(spent)
-        if self.marginals is None:
-            return loss
-        return replace(loss, eps=loss.eps + self.share * self.eps, delta=self.delta)
+        if self.marginals is not None:
+            loss = replace(loss, eps=loss.eps + self.share * self.eps, delta=self.delta)
+        return replace(loss, eps=min(loss.eps, self.guarantee.eps))  # rounding may end above
 
     def describe(self) -> dict[str, Any]:
         """Public numbers, of the mechanism and of the marginals."""
