@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import shlex
 from collections.abc import Sequence
@@ -20,12 +21,13 @@ from pate_cli.datasets.describing import Described, describe, read_edits
 from pate_cli.datasets.labels import MANY
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import as_yaml, entry_of
-from pate_cli.errors import ConfigError, DataError, one_line
+from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.terminal import check_file, write_output
 
 __all__ = ["add_parser", "main"]
 
 _MOST = 20
+_AS_WRITTEN = "# as written, before any edit: "
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -62,6 +64,8 @@ def main(options: argparse.Namespace) -> int:
     """Describe a file. 0; 2 if something does not fit; 3 if something must be decided."""
     output = options.output or _beside(options.file)
     check_file(output, [options.file, *([options.rows] if options.rows else [])])
+    if output.is_file() and _edited(output.read_bytes()):
+        raise InputError(f"--output {output}: was edited, and would be lost; give another, or move it away")
     text = {options.target, options.unit} - {None}
     table = read_table(options.file, options, text, keep=True)
     for key in ("target", "unit"):
@@ -94,7 +98,7 @@ def main(options: argparse.Namespace) -> int:
         questions = {ask.column or "format": f"{ask.question} (--set {ask.answer})" for ask in asked}
         if options.target in questions:
             questions["target"] = questions.pop(options.target)
-        write_output(output, as_yaml(replace(found.schema, data=data), questions))
+        write_output(output, _signed(as_yaml(replace(found.schema, data=data), questions)))
     if options.json:
         _print_json(table, found, output if code != 2 else None)
     else:
@@ -105,6 +109,17 @@ def main(options: argparse.Namespace) -> int:
         print_line(f"written to {output}")
         print_line(f"next: {_next(options, found, output)}")
     return code
+
+
+def _signed(text: str) -> str:
+    """Text of a schema and a last line by which `_edited` knows it."""
+    return f"{text}{_AS_WRITTEN}{hashlib.sha256(text.encode()).hexdigest()[:12]}\n"
+
+
+def _edited(content: bytes) -> bool:
+    """Whether a file is other than this command wrote it."""
+    text, _, _ = content.decode(errors="replace").rpartition(_AS_WRITTEN)
+    return content != _signed(text).encode()
 
 
 def _beside(path: Path) -> Path:

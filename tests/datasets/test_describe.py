@@ -453,6 +453,23 @@ def test_a_public_file_gives_bounds_and_levels_and_the_release_says_where_from(t
     assert main(["predict", "rel/student.skops", "german.csv", "--id", "id"]) == 0
 
 
+def test_a_schema_that_was_edited_is_not_written_over(tmp_path, capsys):
+    path = write(tmp_path, "german.csv")
+    argv, schema = ["data", "describe", str(path), "--target", "y"], tmp_path / "german.schema.yaml"
+    assert main(argv) == 0
+    assert (
+        main([*argv, "--set", "gaps.low=-9", "--set", "gaps.high=9"]) == 0
+    )  # as it was written: decisions are added by typing
+    edited = schema.read_text().replace("low: -9", "low: -8")
+    schema.write_text(edited)
+    capsys.readouterr()
+    assert main(argv) == 2
+    said = "was edited, and would be lost; give another, or move it away\n"
+    assert capsys.readouterr().err == f"pate: --output {schema}: {said}"
+    assert schema.read_text() == edited
+    assert read_schema(schema).columns["gaps"].low == -8
+
+
 def test_what_the_owner_sets_is_read_and_checked(tmp_path):
     names = ["a", "a.b", "lab (mg/l)"]
     edits = read_edits(["a.b.high=12", "a.levels=[x, 'y,z']", "lab (mg/l).missing=trace"], names)
