@@ -25,6 +25,7 @@ __all__ += ["in_release", "isolated", "judge_each", "note", "predict_each", "qui
 _TRANSIENT = (MemoryError, OSError, BrokenExecutor)  # full memory or disk, a lost connection or process
 _FAILURES: ContextVar[list[Failures] | None] = ContextVar("failures", default=None)
 _RELEASED: ContextVar[bool] = ContextVar("released", default=False)
+_KEPT: ContextVar[bool] = ContextVar("kept", default=False)  # the global generators, see `isolated`
 
 
 class Problem(NamedTuple):
@@ -258,7 +259,7 @@ def judge_each(model: Any, X: Any, ask: Callable[[Any], Any], into: Any, seed: i
     """
     n, X = X.shape[0], within_bounds(X)
     at_once = n if row_by_row(model) else 1
-    with quick(), _generators_kept():
+    with quick():
         for first in range(0, n, at_once):
             rows = slice(first, first + at_once)
             try:
@@ -331,10 +332,14 @@ def in_release() -> bool:
 
 @contextmanager
 def quick() -> Iterator[None]:
-    """Leave out scikit-learn's warnings, and its checks: of parameters and finite numbers, made before."""
+    """Leave out scikit-learn's warnings, and its checks: of parameters and finite numbers, made before.
+
+    The global generators are kept once for all that is `isolated` within.
+    """
     import sklearn
 
     with (
+        _generators_kept(),
         sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
         warnings.catch_warnings(),
     ):
@@ -351,10 +356,15 @@ def isolated(seed: int) -> Iterator[None]:
 
 @contextmanager
 def _generators_kept() -> Iterator[None]:
+    if _KEPT.get():  # by a block around this one
+        yield
+        return
+    token = _KEPT.set(True)
     plain, theirs = random.getstate(), np.random.get_state()  # noqa: NPY002 - code that is not ours uses it
     try:
         yield
     finally:
+        _KEPT.reset(token)
         random.setstate(plain)
         np.random.set_state(theirs)  # noqa: NPY002
 

@@ -184,3 +184,21 @@ def test_one_record_and_its_weight_move_one_vote(name: str, sparse: bool) -> Non
         after = _trained(private, count, name, 2, sample_weight=other).votes(P).counts
         moved.append(np.abs(after - before).max())
     assert max(moved) == 1
+
+
+def test_the_global_generators_are_as_before_whatever_learners_draw():
+    X, y, P = _data(200, 5, 4, 2, sparse=False)
+    rng, records = np.random.default_rng(0), PrivateRecords(X, y)
+    ensemble = teachers.train(records, learner=Careless(), rng=rng, n_teachers=9, n_classes=2)
+    np.random.seed(1)  # noqa: NPY002
+    first = np.random.normal()  # noqa: NPY002
+    for call in (
+        lambda: teachers.train(records, learner=Careless(), rng=rng, n_teachers=9, n_classes=2),
+        lambda: ensemble.votes_and_failures(P),
+        lambda: ensemble.votes_and_failures(X, each=True),
+        lambda: next(iter(ensemble.teachers)).predict(P),
+        lambda: teachers.fit_part(Careless(), X, y, seed=3, n_classes=2),
+    ):
+        np.random.seed(1)  # noqa: NPY002
+        call()
+        assert np.random.normal() == first  # noqa: NPY002
