@@ -116,6 +116,8 @@ class WholeMechanism:
             return self._with_schema(on_schema, (on_points or Account()) + spent)
         if self.marginals is None or on_points is None:
             return of_plan if on_points is None or not on_points else UNPROVED
+        if math.isinf(self.eps):
+            return self._on_training
         if not on_points.only(Gdp) or (self.adds_mu and not spent.only(Gdp)):
             return UNPROVED
         if self.adds_mu:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from generated_points import COLUMNS, Beside, summed, table
@@ -87,6 +89,12 @@ def test_every_kind_of_mechanism_learns_from_points_that_are_made(name, kind):
     )
     assert outcome.result.eps <= 4.0
     assert outcome.result.eps_ex_post <= 4.0
+
+
+@pytest.mark.parametrize("name", ["gaussian", "best", "svt", "sspp"])
+def test_without_privacy_nothing_is_above_the_guarantee(name):
+    run = Beside(name).prepared("marginals", "release=false", "eps=inf")
+    assert pipeline.run_repeat(run, 0).result.eps == math.inf
 
 
 def test_marginals_follow_the_records():
