@@ -12,7 +12,8 @@ from pate_cli.release.certificates import page_command
 from pate_cli.release.quality import MOST, Quality
 from pate_cli.results.marks import bare, listed, name, quoted
 from pate_cli.results.page import Fact, Page, Report, Section
-from pate_cli.results.sentences import GLOSSARY
+from pate_cli.results.sentences import GLOSSARY, meaning_of_eps
+from pate_cli.results.settings import RECORD
 from pate_cli.results.svg import best_attack
 from pate_cli.results.tables import Head, Table
 
@@ -204,8 +205,9 @@ class Card:
             how += ". It was chosen among candidates by noisy counts, within the same eps"
         if self.quality:
             how += ". Other records are only counted, with noise, to say how good it is; that costs no more"
+        unit = (self.guarantee.get("protects") or {}).get("unit")
         texts = [
-            GLOSSARY["eps (privacy budget)"],
+            meaning_of_eps(f"all records of one {bare(unit)}" if unit else RECORD),
             f"delta, here {_decimal(self.delta)}: {GLOSSARY['delta']}",
             f"The guarantee is a theorem about the procedure, not a measurement. How: {how}.",
             "Releases from these records add up. The ledger keeps the sum, and refuses more than its total.",

@@ -132,6 +132,9 @@ def shown(facts):
 def test_it_says_how_the_records_are_protected(place):
     facts = facts_of(place)
     assert "How: the model is trained by gradients with Gaussian noise of whole numbers" in shown(facts)
+    assert "How much any one record can change" in shown(facts)
+    persons = facts["guarantee"] | {"protects": {"unit": "patient", "neighbours": "replace"}}
+    assert "How much all records of one patient can change" in shown({**facts, "guarantee": persons})
     del facts["guarantee"]["in_words"]  # of an earlier version
     assert "How: its proof is that of the " in shown(facts)
 
