@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
@@ -75,7 +76,8 @@ def main(argv: list[str]) -> int:
         return 0
     options, argv = split_output_options(argv, csv=True)
     candidates: list[dict[str, Any]] = []
-    if argv[:1] == ["tune"]:
+    typed, tune = argv, argv[:1] == ["tune"]
+    if tune:
         argv, candidates = arguments(argv[1:])
     line = command_line.parse_argv(argv)
     if line.only_shows or line.force:
@@ -87,7 +89,9 @@ def main(argv: list[str]) -> int:
     (row,) = rows
     for text in () if options.quiet else row.prepared.expectations:  # broken between words on a terminal
         err().print(f"pate: eps {row.config.eps:g}, {text}", markup=False, soft_wrap=not err().is_terminal)
-    show_report(plan_report.one(row, _trained_on(row)), options, "plan")
+    found = plan_report.one(row, _trained_on(row))
+    found = replace(found, next_step=("run it", [["pate", *typed]])) if tune else found
+    show_report(found, options, "plan")
     for table in _tables(row) if options.explain else ():
         right = [name for name in table.columns if name not in ("", "unit", "why")]
         cells = [

@@ -60,6 +60,11 @@ def test_from_a_plan_to_a_release(own, capsys):
     assert "Left in the ledger: eps 0 of 2." in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_plan_of_tune_is_run_with_its_candidates(own, capsys):
+    (tune,) = printed(capsys, "plan", "tune", *OWN, "teacher.size=40", "student=logistic,tree", "eps=4")
+    assert tune == ["tune", *OWN, "teacher.size=40", "student=logistic,tree", "eps=4"]
+
+
 def test_of_a_sweep_and_of_two_of_its_jobs(own, capsys):
     sweep = ["run", "-m", *OWN, "mechanism=gaussian,svt", "eps=0.5", "repeats=2", "hydra.sweep.dir=s"]
     for words in printed(capsys, *sweep):
