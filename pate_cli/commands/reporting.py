@@ -63,8 +63,9 @@ def show_next(title: str, commands: Sequence[Sequence[str]]) -> None:
 def say(text: str) -> None:
     """Print a sentence, broken between words at 80 columns, or fewer on a narrow terminal."""
     for part in printable(text, out()).split("\n"):
-        lines = textwrap.wrap(part, min(out().width, 80), break_long_words=False, break_on_hyphens=False)
-        out().print("\n".join(lines), markup=False, soft_wrap=True)
+        whole = part.replace(" ± ", "\xa0±\xa0")  # a number keeps its interval
+        lines = textwrap.wrap(whole, min(out().width, 80), break_long_words=False, break_on_hyphens=False)
+        out().print("\n".join(lines).replace("\xa0±\xa0", " ± "), markup=False, soft_wrap=True)
 
 
 def _show_lines(lines: Sequence[tuple[str, str, str]]) -> None:

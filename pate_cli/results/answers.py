@@ -19,7 +19,7 @@ from pate_cli.results.means import MeasuredRow
 from pate_cli.results.settings import ALL_PRIVATE, LIMIT, MAJORITY
 
 __all__ = ["ALIKE", "BROKE", "CANNOT", "NO_USE", "UNKNOWN", "UNLIKE", "USE", "WORSE", "Advice", "answer"]
-__all__ += ["NOT_RUN", "ended", "measure_of", "most_common", "repeats_that_tell"]
+__all__ += ["NOT_RUN", "PREFERRED", "ended", "measure_of", "most_common", "repeats_that_tell"]
 
 USE, ALIKE, WORSE = "use this", "no difference seen", "worse"
 NO_USE, CANNOT, BROKE = "no better than a constant answer", "cannot run", "broke off"
@@ -29,7 +29,9 @@ UNKNOWN, UNLIKE = "cannot be told", "other splits"
 
 _RARE = 0.8  # share of the largest class above which accuracy says little
 _MANY = 100  # times as many repeats: more are not proposed
-_PREFERRED = "best"  # unless another is better beyond the interval, so that advice does not flip
+PREFERRED = "best"  # unless another is better beyond the interval, so that advice does not flip
+_UNNAMED = {"roc_auc": "guessing", "log_loss": "always the shares of the classes"}
+"""Constant answers that are no class."""
 _WORDS = {"infeasible": CANNOT, "ok": UNKNOWN, "interrupted": NOT_RUN, "running": NOT_RUN, "killed": NOT_RUN}
 
 
@@ -73,7 +75,8 @@ class Advice:
             return ""
         if row.over(self.metric.name) is None:
             return ended(row.status)
-        if _told(over := self.over_constant(name)) and over.sign <= 0:
+        over = self.over_constant(name)
+        if over is not None and over.sign <= 0 and (_told(over) or over.mean <= 0):
             return NO_USE
         if name == self.method:
             return USE
@@ -119,8 +122,8 @@ class Advice:
     @property
     def constant_words(self) -> str:
         """What a constant answer does."""
-        if self.metric.name == "roc_auc":
-            return "guessing"
+        if self.metric.name in _UNNAMED:
+            return _UNNAMED[self.metric.name]
         common = most_common(self.board)
         return f"always {quoted(common)}" if common else "always the most common class"
 
@@ -137,9 +140,10 @@ class Advice:
 
     @property
     def best_everywhere(self) -> bool:
-        """Whether the method has the best mean at every eps."""
-        means = [self.board.values(eps) for eps in self.board.budgets]
-        return all(next(iter(values), self.method) == self.method for values in means)
+        """Whether the method has the best mean at every eps, and no other has the same."""
+        means = [list(self.board.values(eps).items())[:2] for eps in self.board.budgets]
+        alone = (not rest or rest[0][1].mean != best[1].mean for best, *rest in filter(None, means))
+        return all(first and first[0][0] == self.method for first in means) and all(alone)
 
     @property
     def open(self) -> dict[str, int | None]:
@@ -169,10 +173,15 @@ def answer(board: Board, metric: Metric | None = None) -> Advice:
     measured = [eps for eps in board.budgets if board.values(eps)]
     eps = min(measured or board.budgets or [math.nan], key=lambda eps: (abs(math.log(eps)), eps))
     values = board.values(eps)
-    first = _PREFERRED if _PREFERRED in values else next(iter(values), "")
+    first = PREFERRED if PREFERRED in values else next(iter(values), "")
     leads = {name: board.lead(name, first, eps) for name in values if name != first}
     better = [name for name, lead in leads.items() if lead is not None and lead.sign > 0]
-    return Advice(board, eps, next(iter(better), first))
+    found = Advice(board, eps, next(iter(better), first))
+    if not found.useful:  # another may be, with a narrower interval
+        over = {name: found.over_constant(name) for name in values}
+        useful = [name for name, lead in over.items() if lead is not None and lead.sign > 0]
+        found = replace(found, method=next(iter(useful), found.method))
+    return found
 
 
 def measure_of(boards: Sequence[Board]) -> Metric:

@@ -37,6 +37,16 @@ class Metric(NamedTuple):
         """Words and unit, as "accuracy, %"."""
         return f"{self.words}, {self.percent.strip()}"
 
+    @property
+    def less(self) -> str:
+        """How a worse level compares: less, or more where smaller is better."""
+        return "less" if self.sign > 0 else "more"
+
+    @property
+    def more(self) -> str:
+        """How a better level compares."""
+        return "more" if self.sign > 0 else "less"
+
     def level(self, mean: Interval | float | None, *, ci: bool = False) -> str:
         """Write a level without its unit, as 56.1 or "56.1 ± 0.8"."""
         if mean is None:

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from pate_cli.results import sentences
-from pate_cli.results.answers import NO_USE, Advice, ended
+from pate_cli.results.answers import NO_USE, UNLIKE, Advice, ended
 from pate_cli.results.boards import METRICS
 from pate_cli.results.marks import listed, name
 from pate_cli.results.means import MeasuredRow
@@ -128,8 +128,8 @@ def _why(found: Advice) -> list[tuple[str, Any]]:
             labels = f" It asked {asked:.0f} questions and got {given:.0f} labels."
         lead = found.metric.text(found.over_constant(of), sign=True)
         texts.append(
-            f"{name(of)} is {lead} {found.metric.unit} off a constant answer{_at(found.eps)}: nothing that a "
-            f"model is needed for.{labels}"
+            f"{name(of)} leads a constant answer by {lead} {found.metric.unit}{_at(found.eps)}: nothing that "
+            f"a model is needed for.{labels}"
         )
     return [("list", texts)] if texts else []
 
@@ -208,7 +208,7 @@ def _baselines(found: Advice) -> list[tuple[str, Any]]:
 def _all_runs(found: Advice) -> list[tuple[str, Any]]:
     board, metric = found.board, found.metric
     columns = [Head("method", numeric=False), Head("eps"), Head("teachers"), Head("labels")]
-    columns += [Head(metric.heading), Head(f"{name(found.method)} less"), Head("splits")]
+    columns += [Head(metric.heading), Head(f"lead of {name(found.method)}"), Head("splits")]
     columns.append(Head("verdict", numeric=False, tags=True))
     cells = []
     for row in sorted(
@@ -230,7 +230,8 @@ def _all_runs(found: Advice) -> list[tuple[str, Any]]:
 def _how_measured(found: Advice, command: Sequence[str]) -> list[tuple[str, Any]]:
     """Splits, verdicts, what the limit is, settings, and the command that makes it again."""
     board = found.board
-    texts = [f"{found.repeats} random split{'s' * (found.repeats != 1)}; each method sees the same ones."]
+    same = "" if found.named(UNLIKE) else "; each method sees the same ones"
+    texts = [f"{splits_of(found)}, drawn at random{same}."]
     texts += sentences.verdict_rule(found) if len(found.verdicts) > 1 else []
     if found.limit:
         texts.append(f"“Without privacy” is {BASELINES[found.limit]}.")
@@ -238,7 +239,8 @@ def _how_measured(found: Advice, command: Sequence[str]) -> list[tuple[str, Any]
         texts.append("A constant answer is the most common class of the private records.")
     what = sentences.protected(board.every)
     what += " replaced by another" if what == RECORD else ""
-    texts.append(f"The guarantee of each eps is for one run, and for {what}.")
+    if math.isfinite(found.eps):
+        texts.append(f"The guarantee of each eps is for one run, and for {what}.")
     settings = shared_settings([row.columns for row in board.rows])
     return [("list", texts), ("code", [command]), ("table", settings)]
 
@@ -252,6 +254,9 @@ def _glossary(found: Advice) -> dict[str, str]:
     )
     of_eps = sentences.meaning_of_eps(sentences.protected(found.board.every))
     texts = sentences.GLOSSARY | {"eps (privacy budget)": of_eps}
+    if found.limit not in ("", LIMIT):
+        one = f"{BASELINES[found.limit].capitalize()}. It is what privacy is compared with; it must not be"
+        texts |= {"without privacy": f"{one} published."}
     return {word: text for word, text in texts.items() if word not in left_out}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pate_cli.results import sentences
-from pate_cli.results.answers import USE, Advice
+from pate_cli.results.answers import UNLIKE, USE, Advice
 from pate_cli.results.boards import Board
 from pate_cli.results.interval import T_NOTE, Interval
 from pate_cli.results.marks import listed, name
@@ -16,7 +16,7 @@ from pate_cli.results.page import Fact, Page, Report, Section
 from pate_cli.results.ranking import Standing, fewest_tables, friedman, standings
 from pate_cli.results.settings import LIMIT, NOT_PRIVATE, TRUE_LABELS
 from pate_cli.results.svg import Line, colours, lines
-from pate_cli.results.tables import ABSENT, Head, Table, number
+from pate_cli.results.tables import ABSENT, Head, Table, number, span
 
 __all__ = ["tables_report"]
 
@@ -54,7 +54,9 @@ def tables_report(
         details.insert(int(ranked), why)
     figure = _figure(boards, by_eps) if len(by_eps) > 1 else ""
     caption = "Distance to the best model without privacy, a mean over the data sets; below is better."
-    names, splits = _few([board.name for board in boards]), max(found.repeats for found in answers)
+    names, splits = _few([board.name for board in boards]), span([of.repeats for of in answers], "d")
+    methods = list(dict.fromkeys(of for board in boards for of in board.methods))
+    same = "" if any(of.named(UNLIKE) for of in answers) else "the same for every method"
     page = Page(
         title=f"{len(boards)} data sets",
         kicker=f"{name(' '.join(command[:2]))} · {names}",
@@ -62,9 +64,9 @@ def tables_report(
         caution=sentences.caution(answers[0]),
         facts=[
             Fact("Data sets", str(len(boards)), names),
-            Fact("Methods", str(len(boards[0].methods)), _few(boards[0].methods)),
+            Fact("Methods", str(len(methods)), _few(methods)),
             Fact("Measure", answers[0].metric.words, "means of the splits of each"),
-            Fact("Measured", f"{splits} random splits", "the same for every method"),
+            Fact("Measured", f"{splits} random split{'s' * (splits != '1')}", same),
         ],
         figure=figure,
         caption=caption * bool(figure),
@@ -90,14 +92,18 @@ def _headline(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Stand
     by_rank = sorted(by_eps[eps], key=lambda of: by_eps[eps][of].ranking.rank.mean)
     first, metric = by_rank[0], boards[0].metric
     standing = by_eps[eps][first]
+    alike = [of for of in by_rank if by_eps[eps][of].ranking.rank.mean == standing.ranking.rank.mean]
+    if len(alike) > 1:
+        rank = f"{standing.ranking.rank.mean:.1f} of {len(by_rank)} on {len(boards)} data sets"
+        return f"{listed(map(name, alike))} rank first together: at eps {eps:g} their mean rank is {rank}."
     text = (
         f"{name(first)} ranks first: at eps {eps:g} its mean rank is {standing.ranking.rank.mean:.1f} of "
         f"{len(by_rank)} on {len(boards)} data sets, and it is the best on {standing.ranking.firsts}"
     )
     if standing.below:
-        text += (
-            f", {metric.text(Interval.of(standing.below))} {metric.unit} below the best model without privacy"
-        )
+        some = f" on {len(standing.below)} of them" * (len(standing.below) < len(boards))
+        gap = metric.text(Interval.of(standing.below))
+        text += f", {gap} {metric.unit} {metric.less} than the {LIMIT}{some}"
     return f"{text}."
 
 
@@ -128,7 +134,7 @@ def _overview(answers: Sequence[Advice]) -> Table:
     heads = [metric.heading, "lost", "constant answer"]
     columns = [Head("data set", numeric=False), Head("use", numeric=False), Head("eps")]
     columns += [*map(Head, heads), Head("verdict", numeric=False, tags=True)]
-    note = "Lost: to the best model without privacy, at the same splits, with a 95% interval."
+    note = "Lost to privacy: difference at the same splits, with a 95% interval."
     return Table(columns, cells, note=note, looks=[""] * len(cells), title="Each data set").filled()
 
 
@@ -166,19 +172,19 @@ def _figure(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standin
             drawn.append(Line(of, points, hues[of], main=of == boards[0].methods[0]))
     if not drawn:
         return ""
-    words = f"{metric.unit} of {metric.words} below the best model without privacy"
+    words = f"{metric.unit} of {metric.words} {metric.less} than the {LIMIT}"
     return lines(drawn, [], title=words, desc=words, y=words)
 
 
 def _winners(boards: Sequence[Board]) -> Table:
     """Best method of each table and budget, its distance to the limit, and that of the first method."""
     metric, first = boards[0].metric, boards[0].methods[0]
-    below = f"{metric.unit} below the {LIMIT}"
+    below = f"{metric.unit} {metric.less} than the {LIMIT}"
     columns = [
         *(Head("table", numeric=False), Head("eps"), Head("best method", numeric=False)),
         *(Head(f"{metric.words} ± ci95"), Head(LIMIT, detail=True), Head(f"its {below}")),
-        Head(f"{metric.unit} of {first} below the {LIMIT}", detail=True),
-        Head(f"{metric.unit} of {first} above the best other method"),
+        Head(f"{metric.unit} {first} has {metric.less} than the {LIMIT}", detail=True),
+        Head(f"{metric.unit} {first} has {metric.more} than the best other method"),
         Head(TRUE_LABELS, detail=True),
     ]
     cells, records = [], []
@@ -213,7 +219,7 @@ def _ranks(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing
     """Ranks of the methods at each budget, over tables."""
     metric, first, n = boards[0].metric, boards[0].methods[0], len(boards)
     columns = [Head("eps"), Head("method", numeric=False), Head("mean rank"), Head("win rate")]
-    columns += [Head("first on", "tables"), Head(f"{metric.unit} below the {LIMIT}")]
+    columns += [Head("first on", "tables"), Head(f"{metric.unit} {metric.less} than the {LIMIT}")]
     columns += [Head(f"p against {first}")]
     cells, records = [], []
     for eps, by_method in by_eps.items():

@@ -47,11 +47,13 @@ def release_step(answer: Advice) -> NextStep | None:
     row = answer.row
     if row is None or not answer.useful or not math.isfinite(answer.eps) or not overrides(row):
         return None
-    if row["release"] == "no":
+    if row["release"] == "no" or str(row["protects"]).startswith("the label"):
         return None
+    if typed_value(row, "mechanism") == "tune":
+        return None  # its candidates are no overrides
     kept = [text for text in overrides(row) if not _of(text, (*_EXPERIMENT, *_RELEASE))]
     if not any(_key(text).startswith(_PUBLIC) for text in kept):
-        if any(_key(text) == "dataset.unit" for text in kept):
+        if row["protects"] or typed_value(row, "dataset.unit") not in ("", "null"):
             return None  # persons' records are not opened: it takes a file of public points
         kept.append("split.public_from_private=true")
     measured = [] if any(_key(text) == "evaluate" for text in kept) else ["evaluate=0.2"]

@@ -16,7 +16,7 @@ import pandas as pd
 
 from pate_cli.errors import InputError
 from pate_cli.results import sentences
-from pate_cli.results.answers import NO_USE, USE, Advice, answer, measure_of
+from pate_cli.results.answers import NO_USE, UNLIKE, USE, Advice, answer, measure_of
 from pate_cli.results.boards import ACCURACY, Board, Metric, boards_of
 from pate_cli.results.details import details, eps_figure, splits_of
 from pate_cli.results.many_tables import tables_report
@@ -103,7 +103,7 @@ def _single(found: Advice, command: Sequence[str]) -> tuple[Page, Report]:
     figure, caption = eps_figure(found)
     sections = [] if alone and not found.limit else [Section(table.title, [("table", table)])]
     if step is not None:
-        note = [("note", _publishing(found))] if step[0] == "publish it" else []
+        note = [("note", _publishing(found, step[1][-1]))] if step[0] == "publish it" else []
         sections.append(Section(f"Next: {step[0]}", [("code", step[1]), *note]))
     page = Page(
         title=board.name,
@@ -134,7 +134,7 @@ def main_table(found: Advice) -> Table:
     budgets = _columns(found)
     versus = found.limit or found.method
     at = f"eps {found.eps:g}" if math.isfinite(found.eps) else "eps ∞"
-    off = f"lost at {at}" if found.limit else f"less than {name(found.method)}, {at}"
+    off = f"lost at {at}" if found.limit else f"{metric.less} than {name(found.method)}, {at}"
     cells, looks = [], []
 
     def row_of(label: str, of: str, verdict: str, look: str) -> None:
@@ -158,7 +158,8 @@ def main_table(found: Advice) -> Table:
     columns += [Head(off), Head("verdict", numeric=False, tags=True)]
     note = f"Mean of {splits_of(found)} on records not used in training."
     if any(line[-2] for line in cells):
-        note += f" {'Lost' if found.limit else 'Less'}: difference at the same splits, with a 95% interval."
+        head = "Lost" if found.limit else metric.less.capitalize()
+        note += f" {head}: difference at the same splits, with a 95% interval."
     if len(order) > _MOST_ROWS:
         note += f" {len(order) - _MOST_ROWS} more methods are among all runs."
     unit = "percent" if metric.percent == "%" else metric.unit
@@ -249,7 +250,7 @@ def _facts(found: Advice) -> list[Fact]:
         deltas = {each["delta"] for each in finite} - {None}
         delta = f", delta {'at most ' * (len(deltas) > 1)}{max(deltas):.2g}" if deltas else ""
         facts.append(Fact("Guarantee", f"{sentences.protected(finite)}{delta}", "for each eps, of one run"))
-    same = "the same for every method" if len(board.methods) > 1 else ""
+    same = "the same for every method" if len(board.methods) > 1 and not found.named(UNLIKE) else ""
     facts.append(Fact("Measured", splits_of(found), same))
     return facts
 
@@ -260,16 +261,21 @@ def _kicker(found: Advice, command: Sequence[str]) -> str:
     return f"{name(' '.join(command[:2]))} · {found.board.name}{predicting}"
 
 
-def _publishing(found: Advice) -> str:
-    row = found.row
-    opened = "some records’ columns"
-    if row and row["n_public"]:
-        opened = f"the columns of {row['n_public']:,.0f} records"
-    return (
+def _publishing(found: Advice, command: Sequence[str]) -> str:
+    """What the two lines of a release do: `command` is the second."""
+    row, nearest = found.row, " (the eps nearest to 1)" * (len(found.board.budgets) > 1)
+    share = next(text.partition("=")[2] for text in command if text.lstrip("+").startswith("evaluate="))
+    text = (
         "The first line, once, states how much may ever be spent on these records. The second spends eps "
-        f"{found.eps:g} of it (the eps nearest to 1), measures the quality with noise on a fifth of the "
-        f"records, and makes {opened} public (`split.public_from_private`); if you have public records of "
-        "the same kind, `dataset.public=FILE` takes its place."
+        f"{found.eps:g} of it{nearest}, and measures the quality with noise on a share of {share} of the "
+        "private records."
+    )
+    if "split.public_from_private=true" not in command:
+        return text
+    opened = f"the columns of {row['n_public']:,.0f} records" if row and row["n_public"] else "some columns"
+    return (
+        f"{text} It makes {opened} public (`split.public_from_private`); if you have public records of the "
+        "same kind, `dataset.public=FILE` takes its place."
     )
 
 

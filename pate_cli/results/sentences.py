@@ -12,6 +12,7 @@ from pate_cli.results.answers import (
     CANNOT,
     NO_USE,
     NOT_RUN,
+    PREFERRED,
     UNKNOWN,
     UNLIKE,
     USE,
@@ -39,13 +40,13 @@ def headline(answer: Advice, data: str = "") -> str:
         return f"Nothing was measured{f' on {data}' * bool(data)}: no repeat is done."
     of, at = f" of {data}" if data else "", _at(answer.eps)
     if not answer.useful:
-        over = answer.over_constant(answer.method)
-        needed = answer.repeats_over_constant
-        told = f"{_points(answer, over, sign=True)} over it" if over else ""
+        over, needed = answer.over_constant(answer.method), answer.repeats_over_constant
+        worse = over is not None and over.mean < 0
+        told = f"{_points(answer, -over if over and worse else over)} {'worse' if worse else 'better'}"
         more = f"; about {needed:,} splits would tell" if needed else ""
         return (
             f"No method is better than a constant answer{at}, as far as {_splits(answer.repeats)} can tell: "
-            f"{name(answer.method)} is the best, {told}{more}."
+            f"{name(answer.method)} is {told}{more}."
         )
     level = _level(answer, value, ci=len(board.rows) == 1)
     if len(board.rows) == 1 and not answer.limit:
@@ -53,11 +54,12 @@ def headline(answer: Advice, data: str = "") -> str:
     lost = answer.lost()
     if lost is not None:
         below = lost.mean >= 0
-        than = "less than without privacy" if below else "more than the best model without privacy"
+        best = "the best model " * (answer.limit == LIMIT and not below)
+        than = f"{metric.less if below else metric.more} than {best}without privacy"
         points = _points(answer, lost if below else -lost)
         does = f"{at.strip().capitalize()} it {_does(answer, level)}{of}"
         return f"Use {name(answer.method)}. {does}, {points} {than}."
-    other = answer.runner_up
+    other = next(iter(answer.open), answer.runner_up)
     if not other:
         return f"{name(answer.method)}{at} {_does(answer, level)}{of}."
     gap = board.lead(answer.method, other, answer.eps)
@@ -68,7 +70,7 @@ def headline(answer: Advice, data: str = "") -> str:
         )
     every = " at every eps" if answer.best_everywhere and len(board.budgets) > 1 else ""
     most = "the most accurate" if metric.unit == "points" and metric.name == "accuracy" else "the best"
-    lead = f"{_points(answer, gap)} more than {name(other)}"
+    lead = f"{_points(answer, gap)} {metric.more} than {name(other)}"
     return f"{name(answer.method)} is {most}{every}: {level}{at}, {lead}."
 
 
@@ -104,6 +106,8 @@ def constant_clause(answer: Advice) -> str:
         return "50% is guessing"
     common = most_common(answer.board)
     always = f"always answering {quoted(common)}" if common else "always giving the most common class"
+    if answer.metric.name == "log_loss":
+        always = "always giving the shares of the classes"
     verb = "is right on" if answer.metric.name == "accuracy" else "gets"
     return f"{always} {verb} {_level(answer, level)}"
 
@@ -131,20 +135,21 @@ def lede(answer: Advice) -> str:
 def _others(answer: Advice) -> str:
     """Which other methods are as good, as far as can be told, and what would tell."""
     alike, splits = answer.open, _splits(answer.repeats)
+    others = {
+        other: answer.board.lead(answer.method, other, answer.eps)
+        for other in answer.board.values(answer.eps)
+        if other != answer.method and other not in alike
+    }
+    worse = bool(others) and all(lead is not None and lead.sign > 0 for lead in others.values())
     if not alike:
-        rest = [other for other in answer.verdicts if other != answer.method]
-        leads = [answer.board.lead(answer.method, other, answer.eps) for other in rest]
-        if any(lead is not None and lead.sign <= 0 for lead in leads):
-            return ""  # one that is not told from a constant answer, nor from this
-        return f"No other method is as good, as far as {splits} can tell."
+        return f"No other method is as good, as far as {splits} can tell." if worse else ""
     names = listed(map(name, alike)) if len(alike) <= _FEW else f"{len(alike)} other methods"
     verb = "is" if len(alike) == 1 else "are"
     text = f"{names} {verb} as good as {name(answer.method)}, as far as {splits} can tell"
     needed = [n for n in alike.values() if n is not None]
     if needed and len(needed) == len(alike):
         text += f"; about {max(needed):,} would tell, if the differences stay"
-    rest = [other for other in answer.verdicts if other not in alike and other != answer.method]
-    return f"{text}; no other method is." if rest and not needed else f"{text}."
+    return f"{text}; no other method is." if worse and not needed else f"{text}."
 
 
 def cost(answer: Advice) -> dict[float, str]:
@@ -164,15 +169,17 @@ def caution(answer: Advice) -> str:
 
 def verdict_rule(answer: Advice) -> list[str]:
     """The meaning of the verdicts that stand in the table."""
+    known = PREFERRED in answer.board.values(answer.eps)
+    first = name(PREFERRED) if known else "the method with the best mean"
     rules = {
-        USE: "“Use this” is `best`, unless another method is better by more than the 95% interval of the "
-        "difference.",
+        USE: f"“Use this” is {first}, unless another method is better by more than the 95% interval of the "
+        "difference, or that one is not better than a constant answer and another is.",
         ALIKE: "“No difference seen”: the interval of the difference includes 0.",
         WORSE: "“Worse”: that interval lies wholly on one side.",
         UNKNOWN: "“Cannot be told”: one split has no interval.",
         UNLIKE: "“Other splits”: not measured at the same splits, so there is no paired difference.",
-        NO_USE: "“No better than a constant answer”: the interval of its lead over the most common class "
-        "includes 0 or lies below.",
+        NO_USE: "“No better than a constant answer”: the interval of its lead over that includes 0 or "
+        "lies below.",
         CANNOT: "“Cannot run”: refused from public numbers, before any training.",
         BROKE: "“Broke off”: an error.",
         NOT_RUN: "“Not run”: the command was ended before.",

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pate_cli.commands.reporting import say
 from pate_cli.results import sentences
 from pate_cli.results.answers import ALIKE, CANNOT, NO_USE, UNKNOWN, USE, WORSE, answer, measure_of
-from pate_cli.results.boards import boards_of
+from pate_cli.results.boards import METRICS, boards_of
 from pate_cli.results.marks import plain
 from pate_cli.results.means import rows_of
 from pate_cli.results.next_steps import release_step, wrapped
@@ -173,6 +174,17 @@ def test_the_release_keeps_what_was_typed_and_has_room_in_its_ledger():
     assert shlex.split(" ".join(line.removesuffix("\\") for line in lines)) == release
     persons = found({("best", 1): around(0.8)}, overrides=f"{typed} dataset.unit=id")
     assert release_step(persons) is None  # their columns are not opened
+    by_schema = found({("best", 1): around(0.8)}, overrides=typed, protects="all records of one id")
+    assert release_step(by_schema) is None
+    for typed_so, of in (
+        (f"{typed} dataset.unit=null", None),
+        (f"{typed} dataset.public=f", "all of one id"),
+    ):
+        assert release_step(found({("best", 1): around(0.8)}, overrides=typed_so, protects=of))
+    labels = found({("best", 1): around(0.8)}, overrides=typed, protects="the label of one record")
+    assert release_step(labels) is None  # a release protects records
+    tuned = found({("tune", 1): around(0.8)}, overrides="mechanism=tune")
+    assert release_step(tuned) is None  # between which candidates is not typed there
     assert release_step(found({("lnmax", 1): around(0.8)}, overrides=typed, release="no")) is None
     preset = found({("best", 1): around(0.8)}, overrides="+experiment=psq_mushroom")
     assert release_step(preset)[1][0][:4] == ["pate", "ledger", "init", "+experiment=psq_mushroom"]
@@ -184,3 +196,89 @@ def test_terminal_and_page_say_the_same():
     assert told.page.answer.rstrip(".") in told.answer
     assert plain("`a` **b**") == "a b"
     assert "`<b>xy`" in told.page.answer
+
+
+def test_what_is_said_of_a_release_is_what_its_command_does():
+    def said(typed):
+        rows = frame({("best", 1): around(0.8), ("svt", 1): around(0.7)}, overrides=typed)
+        sections = report(rows, ["pate", "page"], {}).page.sections
+        return next(text for section in sections for kind, text in section.blocks if kind == "note")
+
+    assert "with noise on a share of 0.2 of" in said("mechanism=best")
+    assert "the columns of 100 records public" in said("mechanism=best")
+    other = said("mechanism=best evaluate=0.1 dataset.public=marginals")
+    assert "on a share of 0.1 of" in other
+    assert "columns" not in other
+    assert "nearest" not in other
+
+
+def test_one_that_is_better_than_a_constant_is_used_where_best_is_not():
+    rows = {("best", 1): [0.52 + 0.2 * (-1) ** i for i in range(6)], ("svt", 1): around(0.56, 0.001, 6)}
+    a = found(rows)
+    assert (a.method, a.verdicts) == ("svt", {"svt": USE, "best": NO_USE})
+    assert sentences.headline(a).startswith("`svt` at eps 1 is right on 56.0% of unseen records;")
+    assert "No other method" not in sentences.lede(a)  # `best` is not told from it
+    below = {("best", 1): around(0.3), ("svt", 1): around(0.35, 0.1)}
+    assert sentences.headline(found(below)).endswith("tell: `best` is 20.0 ± 0.8 points worse.")
+    assert not found({("best", 1): [0.4]}).useful  # all that was seen is against it
+
+
+@pytest.mark.parametrize("of", [LIMIT, ALL_PRIVATE])
+def test_smaller_is_better_in_words_too(of):
+    nats = lambda mean: [{"accuracy": 0.8, "log_loss": value} for value in around(mean)]  # noqa: E731
+    rows = {("best", 1): nats(0.5), ("svt", 1): nats(0.7)}
+    told = report(frame(rows), ["pate"], {}, metric=METRICS["log_loss"])
+    assert told.page.answer == "`best` is the best: 0.500 nats at eps 1, 0.200 ± 0.000 nats less than `svt`."
+    assert told.table.columns[-2].header == "more than `best`, eps 1"
+    rows |= {(of, "inf"): nats(0.4), (MAJORITY, "inf"): nats(0.9)}
+    told = report(frame(rows), ["pate"], {}, metric=METRICS["log_loss"])
+    assert "0.500 nats on unseen records, 0.100 ± 0.000 nats more than without privacy" in told.answer
+    assert "always giving the shares of the classes gets 0.900 nats" in told.answer
+    rows[of, "inf"] = nats(0.6)
+    best = "the best model " * (of == LIMIT)
+    told = report(frame(rows), ["pate"], {}, metric=METRICS["log_loss"])
+    assert f"0.100 ± 0.000 nats less than {best}without privacy" in told.answer
+
+
+def test_what_other_methods_do_is_said_of_those_that_are_told():
+    rows = {("best", 1): around(0.9, 0.001), ("b", 1): around(0.85, 0.001)}
+    assert "No other method is as good" in sentences.lede(found(rows))
+    rows["c", 1] = [0.84 + 0.3 * (i == 0) - 0.1 * (i == 1) for i in range(10)]
+    assert "`c` cannot be told from it, +4.0" in sentences.headline(found(rows))  # the second best is told
+    other = frame({("c", 1): around(0.7)}).assign(splits="t", seed="1")
+    (board,) = boards_of(rows_of(pd.concat([frame({("best", 1): around(0.8)}), other])))
+    assert "No other" not in sentences.lede(answer(board))
+    details = report(pd.concat([frame({("best", 1): around(0.8)}), other]), ["pate"], {}).page.details
+    assert "the same ones" not in str(details)
+    assert "No other" not in sentences.lede(found({("best", 1): around(0.8), ("svt", 1): "too few"}))
+
+
+@pytest.mark.parametrize(("low", "everywhere"), [(0.6, True), (0.7, False), (0.8, False)])
+def test_the_best_at_every_eps_has_no_equal_at_any(low, everywhere):
+    rows = {("best", 1): around(0.9), ("b", 1): around(0.8), ("best", 2): around(0.7), ("b", 2): around(low)}
+    assert (" at every eps" in sentences.headline(found(rows))) == everywhere
+
+
+def test_equals_on_several_data_sets_rank_first_together():
+    def on(name, best, svt, n):
+        rows = {
+            ("best", 1): around(best, n=n),
+            ("svt", 1): around(svt, n=n),
+            (LIMIT, "inf"): around(0.9, n=n),
+        }
+        rows |= {("student on true labels", "inf"): around(0.8, n=n)}
+        return frame(rows).assign(dataset=name, checksum=name)
+
+    told = report(pd.concat([on("a", 0.8, 0.7, 4), on("b", 0.7, 0.8, 2)]), ["pate"], {})
+    assert told.answer.startswith(
+        "`best` and `svt` rank first together: at eps 1 their mean rank is 1.5 of 2"
+    )
+    assert ("Measured", "2 to 4 random splits") in [(fact.label, fact.value) for fact in told.page.facts]
+    told = report(pd.concat([on("a", 0.8, 0.7, 4), on("b", 0.8, 0.7, 4)]), ["pate"], {})
+    assert "10.0 ± 0.0 points less than the best model without privacy" in told.answer
+
+
+def test_a_sentence_keeps_an_interval_together(capsys):
+    for pad in range(60, 80):
+        say(f"{'x' * pad} 0.200 ± 0.009 nats")
+    assert all(("0.200 ± 0.009" in line) == ("±" in line) for line in capsys.readouterr().out.splitlines())
