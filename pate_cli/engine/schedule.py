@@ -32,10 +32,11 @@ from pate_cli.engine.loaded import LoadedCode, loaded_code
 from pate_cli.engine.progress import Advance
 from pate_cli.engine.rows import Row
 from pate_cli.engine.store import RepeatRecord, RepeatStore, vote_key
-from pate_cli.engine.workers import Workers, open_workers, single_threaded
+from pate_cli.engine.workers import Workers, open_workers
 from pate_cli.errors import InputError
 from pate_cli.results.repeats_file import RepeatsFile
 from pate_cli.teachers import NONE_FAILED, Failures, watched
+from pate_cli.threads import one_thread
 
 if TYPE_CHECKING:
     from pate_cli.engine.recipe_plan import Plan
@@ -259,7 +260,7 @@ class _Work:
         while items and time.perf_counter() < deadline:
             item = items.popleft()
             share = 1 / self._cut.get(replace(item, teachers=None), 1)
-            with watched(partial(self._ticked, self._half_done(), share)), single_threaded():
+            with watched(partial(self._ticked, self._half_done(), share)), one_thread():
                 if item.teachers is None:
                     yield from self._received(item, _do_task(self._shared, item))
                 else:
@@ -293,7 +294,7 @@ class _Work:
             return
         self._tell(self._half_done())
         if len(self._parts[task]) == self._cut[task]:
-            with single_threaded():
+            with one_thread():
                 parts = self._parts.pop(task)
                 yield from self._received(task, _do_task(self._shared, task, parts, self._began))
 

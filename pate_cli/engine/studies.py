@@ -27,6 +27,7 @@ from pate_cli.errors import ConfigError, InputError
 from pate_cli.results.findings import Findings, Progress
 from pate_cli.results.tables import Table, from_frame
 from pate_cli.results.verdicts import SHOWN, VERDICTS
+from pate_cli.threads import one_thread
 
 __all__ = ["finisher", "load_study", "parameters", "run_study", "study_code"]
 
@@ -95,9 +96,7 @@ def run_study(
     params = parameters(recipe, given, quick=quick)
     module = load_study(recipe)
     checked = read(params, module.CHECKS)
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1):  # the same sums in the same order on every machine
+    with one_thread():
         result = module.run(checked, progress)
     table = result.table if isinstance(result.table, Table) else from_frame(result.table)
     return Findings(

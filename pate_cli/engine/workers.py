@@ -28,8 +28,9 @@ from pate_cli.config import ComputeConfig
 from pate_cli.engine.loaded import loaded_code
 from pate_cli.engine.signals import exit_with_parent, interrupts_ignored
 from pate_cli.errors import ConfigError, InputError
+from pate_cli.threads import one_thread
 
-__all__ = ["Attempt", "Workers", "check_cluster", "open_workers", "single_threaded", "worker_count"]
+__all__ = ["Attempt", "Workers", "check_cluster", "open_workers", "worker_count"]
 
 S = TypeVar("S")
 I = TypeVar("I")  # noqa: E741 - of an item
@@ -71,7 +72,7 @@ def _attempt(call: Call[S, I, T], shared: S, item: I, parent: int | None) -> Att
     if parent is not None:
         exit_with_parent(parent)
     try:
-        with single_threaded():
+        with one_thread():  # cores are shared by repeats alone
             return Attempt(call(shared, item))
     except Exception as error:
         trace = traceback.format_exc()
@@ -79,13 +80,6 @@ def _attempt(call: Call[S, I, T], shared: S, item: I, parent: int | None) -> Att
             if str(pickle.loads(pickle.dumps(error))) == str(error):
                 return Attempt(None, error, trace)
         return Attempt(None, WorkerError(f"{type(error).__name__}: {error}"), trace)
-
-
-def single_threaded() -> Any:
-    """One BLAS thread within this: the same sums in the same order, and cores shared by repeats alone."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(limits=1)
 
 
 class Workers:

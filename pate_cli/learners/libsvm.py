@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from ctypes import POINTER, c_double, c_int, cast
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pate_cli.learners.estimator import Classifier, is_positive, shortened
+from pate_cli.threads import one_thread
 
 __all__ = ["LibsvmClassifier"]
 
@@ -64,7 +64,7 @@ class LibsvmClassifier(Classifier):
         if len(self.classes_) < 2:
             raise ValueError("LibsvmClassifier needs records of at least two classes; got one class")
         rows = _rows(shortened(X, _LONGEST))
-        with _one_thread():
+        with one_thread("openmp"):  # on few records several took up to fifty times as long
             model = svm_train(svm_problem(codes.astype(np.float64), rows), parameter)
         n_classes, n_support = model.nr_class, model.l
         self.gamma_ = float(model.param.gamma)
@@ -98,7 +98,7 @@ class LibsvmClassifier(Classifier):
         model.free_sv = 0
         queries = svm_problem(np.zeros(X.shape[0]), _rows(shortened(X, _LONGEST)))
         predict = _library.svm_predict
-        with _one_thread():
+        with one_thread("openmp"):
             codes = [int(predict(model, queries.x[i])) for i in range(X.shape[0])]
         return np.asarray(self.classes_[codes])
 
@@ -126,18 +126,6 @@ def _rows(X: Any) -> Any:
     """Rows as LIBSVM's package takes them: a csr_matrix with sorted indices, a copy if need be."""
     rows = sp.csr_matrix(X)
     return rows if rows.has_sorted_indices else rows.sorted_indices()
-
-
-def _one_thread() -> Any:
-    """No OpenMP threads: on the few records of a teacher they took up to fifty times as long."""
-    return _controller().limit(limits=1, user_api="openmp")
-
-
-@cache
-def _controller() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 def _pointer(array: NDArray[Any], kind: Any) -> Any:

@@ -26,6 +26,7 @@ from pate_cli.release.exact_noise import ExactNoise
 from pate_cli.release.ledger import Ledger, Protected, PublicRows, shown
 from pate_cli.release.ledger_directory import open_ledgers
 from pate_cli.terminal import write_file
+from pate_cli.threads import one_thread
 
 if TYPE_CHECKING:
     from pate_cli.pipeline import Prepared
@@ -42,8 +43,6 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
     is left behind. OSError says whether the ledger or a file cannot be written, RuntimeError that anything
     else went wrong; then the charge stays, and nothing is removed from `directory`.
     """
-    from threadpoolctl import threadpool_limits
-
     _check_public(run)
     ExactNoise()
     ledgers = open_ledgers(run.config.ledger)
@@ -78,7 +77,7 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
         charged.append(paid)
 
     try:
-        with threadpool_limits(limits=1):
+        with one_thread():
             released = pipeline.release(run, streams, ExactNoise, charge)
         content, result = files.contents(run, result, released, charged[0])
     except BaseException as error:

@@ -25,8 +25,6 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from pate_cli import datasets
 from pate_cli.checks import read_options
 from pate_cli.queries import Strategy
@@ -35,6 +33,7 @@ from pate_cli.testing.failure import CheckFailed, require
 from pate_cli.testing.forms import LABELS, Form, forms_of, name_of
 from pate_cli.testing.release_checks import unmoved
 from pate_cli.testing.unlike import WAYS, Way
+from pate_cli.threads import one_thread
 
 __all__ = ["CheckFailed", "NamedCheck", "check_loader", "check_mechanism", "check_strategy", "promises"]
 __all__ += ["require"]
@@ -51,7 +50,7 @@ class NamedCheck:
 
     def __call__(self) -> str:
         """Carry it out, on one thread: all is small."""
-        with threadpool_limits(limits=1):
+        with one_thread():
             return self.see()
 
     def __str__(self) -> str:
