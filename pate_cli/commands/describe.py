@@ -18,7 +18,7 @@ from pate_cli.datasets.asking import Ask
 from pate_cli.datasets.column import Column
 from pate_cli.datasets.csv_files import refused_lines
 from pate_cli.datasets.describing import Described, describe, read_edits
-from pate_cli.datasets.labels import MANY
+from pate_cli.datasets.labels import classes_of
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import as_yaml, entry_of
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
@@ -70,7 +70,7 @@ def main(options: argparse.Namespace) -> int:
     table = read_table(options.file, options, text, keep=True)
     for key in ("target", "unit"):
         if (name := getattr(options, key)) is not None and name not in table.columns:
-            raise ConfigError(f"--{key}", name, f"a column of {options.file}: {', '.join(table.columns)}")
+            raise ConfigError(f"--{key}", name, table.choices)
     if options.unit is not None and options.unit == options.target:
         raise ConfigError("--unit", options.unit, "another column than --target")
     edits = read_edits(options.set, table.columns)
@@ -84,14 +84,16 @@ def main(options: argparse.Namespace) -> int:
         rows=rows,
         words=[word.strip() for word in options.missing],
     )
-    if found.schema.classes is not None and len(found.schema.classes) < 2:
-        accepted = f"two classes or more, as --set {options.target}.levels=[A,B]"
-        raise ConfigError(f"{options.target}.levels", found.schema.classes, accepted)
+    _check(table, found, options)
     given = {key for key in ("encoding", "sep") if getattr(options, key) is not None}
     asked = [
         ask for ask in found.asked if ask.key not in given and (ask.key != "header" or not options.no_header)
     ]
     found = replace(found, asked=asked)
+    if options.target and not any(c.kind != "ignored" for c in found.schema.columns.values()):
+        shown = "; ".join(f"{name!r}: {column.why}" for name, column in found.schema.columns.items())
+        accepted = "--set COLUMN.kind=number, date or category, for one at least"
+        raise DataError(f"{options.file}: no column to learn from ({shown}); accepted: {accepted}")
     code = 2 if found.refused else 3 if asked else 0
     if code != 2:
         data = os.path.relpath(options.file, output.parent)
@@ -104,11 +106,29 @@ def main(options: argparse.Namespace) -> int:
     else:
         _print(table, found, options)
     if code == 2:
-        raise DataError(refused_lines(options.file, found.refused, table.word))
+        refused = refused_lines(options.file, found.refused, table.word)
+        if len(found.refused) > len(table.written.refused):
+            refused += "; accepted: --set COLUMN.missing=true (such cells are missing), COLUMN.kind=category"
+        raise DataError(refused)
     if not options.json:
         print_line(f"written to {output}")
         print_line(f"next: {_next(options, found, output)}")
     return code
+
+
+def _check(table: RecordTable, found: Described, options: argparse.Namespace) -> None:
+    """Refuse what a run would: classes that are one, or hundreds; labels or persons written in two ways."""
+    words = found.schema.missing
+    if (target := options.target) is not None and not found.found[target].bought:
+        names = found.found[target].levels or []
+        if len(names) < 2:
+            accepted = f"two classes or more, as --set {target}.levels=[A,B]"
+            raise ConfigError(f"{target}.levels", names, accepted)
+        labels = table.labels(target, words, "--target", missing=True, one=True)
+        codes = labels.codes[labels.codes >= 0]
+        classes_of(replace(labels, codes=codes), f"{table.path}, column {target!r} (--target)", len(codes))
+    if options.unit is not None:
+        table.labels(options.unit, words, "--unit", one=True)
 
 
 def _signed(text: str) -> str:
@@ -162,9 +182,6 @@ def _print(table: RecordTable, found: Described, options: argparse.Namespace) ->
     print_grid(("column", "kind", "holds", "missing", "decided"), rows, right=("missing",))
     for remark in found.remarks[:_MOST]:
         print_line(one_line(remark))
-    classes = (found.found[options.target].levels or []) if options.target else []
-    if len(classes) > MANY:
-        print_line(f"{options.target} has {len(classes):,} different labels; is it a number to predict?")
     if found.asked and not found.refused:
         print_line("to decide:")
         for ask in found.asked:
@@ -271,7 +288,7 @@ def _print_json(table: RecordTable, found: Described, output: Path | None) -> No
     if (unit := found.schema.unit) is not None:
         absent = dict.fromkeys(("low", "high", "levels", "missing"))
         columns.append({"name": unit, "kind": "ignored", **absent, "why": "unit"})
-    order = {name: at for at, name in enumerate(table.columns)}
+    order = {name: at for at, name in enumerate([*table.columns, *table.unread])}
     columns.sort(key=lambda column: order[column["name"]])
     target = found.schema.target
     whole_lines = sum("cells, the" in why for _, why in table.written.refused)

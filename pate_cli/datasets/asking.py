@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from pate_cli.datasets.column import Column
 
-__all__ = ["Ask", "Decision"]
+__all__ = ["Ask", "Decision", "as_list", "persons_ask"]
+
+
+def as_list(words: Sequence[str]) -> str:
+    """Words as a list of YAML, quoted where they need it."""
+    plain = re.compile(r"-?[\w.<>/][\w.<>/-]*( [\w.<>/]+)*")
+    return f"[{','.join(w if plain.fullmatch(w) else json.dumps(w, ensure_ascii=False) for w in words)}]"
 
 
 @dataclass(frozen=True)
@@ -25,13 +34,18 @@ class Ask:
         return f"{self.column}.{self.key}={self.value}"
 
 
+def persons_ask(name: str, distinct: int, n: int) -> Ask:
+    """Ask whether the names in a column are persons."""
+    question = f"{distinct:,} names in {n:,} records: does each name a person (--unit {name})?"
+    return Ask(name, "persons", question, "no", safe=True)
+
+
 @dataclass
 class Decision:
-    """Entry of a column; questions; texts of it that are refused, with a reason; and what to say."""
+    """Entry of a column; questions; and what to say."""
 
     column: Column
     asked: list[Ask] = field(default_factory=list)
-    refused: list[tuple[int, str]] = field(default_factory=list)  # number of the text, and why
     remarks: list[str] = field(default_factory=list)
 
     def instead(self, column: Column) -> Decision:
@@ -48,4 +62,4 @@ class Decision:
         self.column = replace(self.column, missing=words)
         questions = [*(ask.question for ask in self.asked if ask.key == "missing"), question]
         self.asked = [ask for ask in self.asked if ask.key != "missing"]
-        self.asked.append(Ask(name, "missing", "; ".join(questions), f"[{','.join(words)}]"))
+        self.asked.append(Ask(name, "missing", "; ".join(questions), as_list(words)))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.datasets.column import MISSING, NO_NUMBER, NUMBER
+from pate_cli.datasets.column import MISSING, MOST_EXACT, NO_NUMBER, NUMBER
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.reading import columns_of
 
@@ -30,8 +30,11 @@ _POINT = re.compile(
 _GROUP = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 
 
-def decimal_vote(digits: str) -> str:
-    """What separates decimals in digits that can be read in one way alone; empty for all others."""
+def decimal_vote(number: re.Match[str]) -> str:
+    """What separates decimals in a number that can be read in one way alone; empty for all others."""
+    digits = number["digits"]
+    if number["exponent"] and (mark := re.fullmatch(r"\d([.,])\d+", digits)):
+        return mark[1]
     return "," if _COMMA.fullmatch(digits) else "." if _POINT.fullmatch(digits) else ""
 
 
@@ -74,7 +77,8 @@ def typed_cells(
 
     frame = cells(keys, [key for key in keys if names[key] in late])
     again = _coded(body, delimiter, quote, len(names))
-    again |= {key for key in keys if frame[key].dtype.kind not in "iuf" or np.isinf(frame[key]).any()}
+    again |= {key for key in keys if frame[key].dtype.kind not in "iuf" or frame[key].max() >= MOST_EXACT}
+    again |= {key for key in keys if key not in again and np.isinf(frame[key]).any()}
     if again := {key for key in again if names[key] not in late}:
         frame[list(again)] = cells(sorted(again), again)
     # of codes, as 007, a number would lose the zeros; a number of one column only is no code
@@ -104,7 +108,7 @@ def _decimal(columns: Iterable[Sequence[str]], delimiter: str) -> str:
     votes: Counter[str] = Counter()
     for cells in columns:
         numbers = (NUMBER.fullmatch(normal(text)) for text in cells if "," in text or "." in text)
-        here = Counter(decimal_vote(number["digits"]) for number in numbers if number)
+        here = Counter(decimal_vote(number) for number in numbers if number)
         votes.update([mark for mark in ",." if here[mark] > 1])
     return "," if votes[","] > votes["."] else "."
 

@@ -25,14 +25,15 @@ from pate_cli.types import FloatArray, IntArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ASKED", "KINDS", "MISSING", "NO_NUMBER", "NUMBER", "Column", "Reading"]
+__all__ = ["ASKED", "KINDS", "MISSING", "MOST_EXACT", "NO_NUMBER", "NUMBER", "Column", "Reading"]
 __all__ += ["distinct_texts", "is_missing", "levels_of", "number_of", "plain_numbers", "unit_of"]
 
 KINDS = ("number", "date", "category", "ignored")
 
+_OF_EXCEL = ["#null!", "#num!", "#ref!", "#value!", "#name?", "#nv", "#wert!", "#bezug!", "#zahl!", "#nom?"]
 MISSING = frozenset(
     ["", "na", "n/a", "#n/a", "nan", "null", "?", "-", "--", "\\n", "#div/0!", "k.a.", "k. a.", "n.d.", "."]
-)
+) | {"(null)", "[null]", "<null>", "<na>", "#valeur!", "#nombre!", *_OF_EXCEL}
 """Cells that hold no value, in small letters, in columns of every kind."""
 
 ASKED = (
@@ -42,8 +43,11 @@ ASKED = (
 )
 """Cells that hold no number; whether they are a level of a category its owner decides."""
 
-NO_NUMBER = ASKED | {"none", "nc", "nd", "-1.#ind"}
+NO_NUMBER = ASKED | {"none", "nc", "nd", "nat", "-1.#ind"}
 """Cells that hold no number, but may be levels of a category, as North Carolina."""
+
+MOST_EXACT = 2.0**53
+"""From there on, float64 does not tell all whole numbers apart: a column of such ones is read as texts."""
 
 _SIGNS = "$¢£¤¥₠-⃀"
 _CODES = "EUR USD GBP CHF JPY CNY INR BRL CAD AUD NZD SEK NOK DKK PLN CZK HUF TRY RUB ZAR MXN Rs kr Fr"

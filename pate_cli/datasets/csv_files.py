@@ -22,18 +22,19 @@ import numpy as np
 
 from pate_cli.checks import CheckedBy, Flag, Or, option
 from pate_cli.datasets.cells import rows_of, typed_cells
-from pate_cli.datasets.column import MISSING, NUMBER
 from pate_cli.datasets.encodings import decoded
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.other_lines import (
     are_row_names,
     are_units,
     is_footer,
+    is_record,
     may_be_below,
     n_filled,
     uncomment_header,
     units_of,
     usual_of,
+    without_comments,
 )
 from pate_cli.datasets.reading import RecordTable, Written, read_bytes
 from pate_cli.datasets.table_dataset import make_dataset
@@ -45,11 +46,21 @@ __all__ = ["ENCODING", "SEPARATOR", "CsvFormat", "Options", "load", "read_csv", 
 
 _DELIMITERS = ",;\t|"
 _NO_TEXT = {
-    b"PK\x03\x04": "a spreadsheet, to be saved as CSV, or an archive (then its name ends in .zip)",
-    b"PAR1": "a Parquet file (dataset=parquet; its name ends in .parquet)",
-    b"\x1f\x8b": "compressed (then its name ends in .gz)",
+    rb"PK\x03\x04": "a spreadsheet, to be saved as CSV, or an archive (then its name ends in .zip)",
+    rb"\xd0\xcf\x11\xe0": "a spreadsheet, to be saved as CSV",
+    rb"PAR1": "a Parquet file (dataset=parquet; its name ends in .parquet)",
+    rb"ARROW1": "an Arrow or Feather file, to be saved as Parquet",
+    rb"\x1f\x8b": "compressed (then its name ends in .gz)",
+    rb"\xfd7zXZ": "compressed (then its name ends in .xz)",
+    rb"\x28\xb5\x2f\xfd": "compressed by zstd, to be unpacked",
+    rb"\$FL|SQLite|\x89HDF|.{84}SAS FILE": "a file of SPSS, SQLite, HDF5 or SAS, to be saved as CSV",
+    rb"version https://git-lfs": "a pointer of Git LFS (git lfs pull gets the file)",
+    rb"<(!doctype|html|table|\?xml)": "a page or XML, to be saved as CSV",
 }
 _SAMPLE = 100_000
+_LOOKED = 200
+"""Lines that say whether the first one is a record."""
+
 _FEW = 5000
 """Records up to which each has a mark that hardly another one has."""
 
@@ -113,7 +124,7 @@ def read_csv(
     given = replace(given, header=given.header and form.get("header", True))
     raw, checksum = read_bytes(path)
     for mark, what in _NO_TEXT.items():
-        if raw.startswith(mark):
+        if re.match(mark, raw, re.DOTALL | re.IGNORECASE):
             raise DataError(f"{path}: {what}; accepted: a CSV file")
     found = Written(path, key, given.header)
     raw = decoded(raw, given.encoding, found)
@@ -202,7 +213,10 @@ def _plain_records(raw: bytes, found: Written) -> _Records | None:
     head, second, last = (raw[starts[i] : ends[i]].decode() for i in (0, min(1, len(ends) - 1), -1))
     cells, below, end = (next(iter(rows_of(t, found.delimiter, found.quote))) for t in (head, second, last))
     names = _names(cells, found)
-    if found.header and (_no_header(cells) or not all(names) or len(set(names)) < len(names)):
+    if found.header and (not all(names) or len(set(names)) < len(names) or b'{""ImportId' in raw[:_SAMPLE]):
+        return None
+    first_ones = raw[starts[1] : ends[min(_LOOKED, len(ends) - 1)]].decode() if found.header else ""
+    if found.header and is_record(cells, rows_of(first_ones, found.delimiter, found.quote)):
         return None
     if may_be_below(end) or are_units(below) or (found.header and b"\n" + raw[: ends[0] + 1] in raw):
         return None
@@ -234,13 +248,6 @@ def _names(cells: Sequence[str], found: Written) -> list[str]:
     return [normal(c) for c in cells] if found.header else [str(i) for i in range(1, len(cells) + 1)]
 
 
-def _no_header(cells: Sequence[str]) -> bool:
-    """Whether numbers stand where names are expected, other than years."""
-    texts = [normal(cell) for cell in cells]
-    numbers = all(t.casefold() in MISSING or NUMBER.fullmatch(t) for t in texts)
-    return numbers and not all(re.fullmatch(r"(19|20)\d\d|\d", t) for t in texts if t)
-
-
 def _each_record(raw: bytes, found: Written) -> _Records:
     """Records of any file, line by line: titles, comments, units and footers are left out and said."""
     reader = rows_of(raw.decode(), found.delimiter, found.quote)
@@ -255,15 +262,17 @@ def _each_record(raw: bytes, found: Written) -> _Records:
     if rows and re.match("sep=", rows[0][1][0]):
         found.skip(rows[0][0], "the delimiter", rows.pop(0)[1])
     uncomment_header(rows)
-    for line, cells in [row for row in rows if row[1][0].lstrip().startswith(("#", "//"))]:
-        if line == rows[0][0] or n_filled(cells) < len(cells) or len(cells) == 1:
-            found.skip(line, "a comment", cells)
-            rows.remove((line, cells))
+    rows, comments = without_comments(rows)
+    for line, cells in comments:
+        found.skip(line, "a comment", cells)
     if not rows:
         raise DataError(f"{found.path}: empty, no header line in it")
     width = usual_of(len(cells) for _, cells in rows)
     usual = usual_of(n_filled(cells) for _, cells in rows)
     names = _header(rows, width, usual, found) if found.header else _names(rows[0][1], found)
+    texts = next((i for i, (_, c) in enumerate(rows[:2]) if c[0].startswith('{"ImportId"')), -1)
+    for line, cells in [rows.pop(0) for _ in range(texts + 1)]:  # as Qualtrics writes
+        found.skip(line, "a question", cells)
     if rows and re.fullmatch(r"[-=+ ]{5,}", "".join(rows[0][1])):
         found.skip(rows[0][0], "a rule", rows.pop(0)[1])
     for line, cells in [row for row in rows if found.header and _names(row[1], found) == names]:
@@ -276,13 +285,15 @@ def _each_record(raw: bytes, found: Written) -> _Records:
         names.append("")  # each line ends in a delimiter
     elif len(names) == width - 1 and are_row_names([c[0] for _, c in rows if len(c) == width], len(rows)):
         names.insert(0, "")
-    if not names[-1] and _is_empty([c[-1] for _, c in rows if len(c) == len(names)]):
+    while len(names) > 1 and not names[-1] and _is_empty([c[-1] for _, c in rows if len(c) == len(names)]):
         behind = [row for row in rows if len(row[1]) == len(names) and row[1][-1].strip()]
         found.refused += [(line, "a cell behind the last column") for line, _ in behind]
         kept = [row for row in rows if row not in behind]
         rows = [(line, cells[:-1] if len(cells) == len(names) else cells) for line, cells in kept]
         names = names[:-1]
-        found.remarks.append("each line ends in a delimiter")
+        if (ends := "each line ends in a delimiter") not in found.remarks:
+            found.remarks.append(ends)
+    names = _told_apart(names, found)
     if units := units_of(rows, names):
         found.units.update(units)
         found.skip(rows[0][0], "units", rows.pop(0)[1])
@@ -320,17 +331,26 @@ def _header(rows: list[tuple[int, list[str]]], width: int, usual: int, found: Wr
     """Names of the columns; the lines above the header are left out, and it is taken off the rows."""
     enough = max(1, min(usual, width) - 1)
     at = next((i for i, (_, c) in enumerate(rows[:20]) if n_filled(c) >= enough and len(c) >= width - 1), 0)
+    above = rows[at - 1][1] if at else []
+    if n_filled(above) > 1 and len(above) == width:
+        at -= is_record(rows[at][1], (c for _, c in rows[at + 1 : _LOOKED]))  # some names are empty
     for line, cells in rows[:at]:
         found.skip(line, "above the header", cells)
     del rows[:at]
-    if _no_header(rows[0][1]):
-        found.asked.append(("header", "numbers stand where names are expected: is there no header?"))
+    if is_record(rows[0][1], (c for _, c in rows[1:_LOOKED])):
+        found.asked.append(("header", "a record stands where names are expected: is there no header?"))
     found.header_line, cells = rows.pop(0)
-    names = _names(cells, found)
+    return _names(cells, found)
+
+
+def _told_apart(names: list[str], found: Written) -> list[str]:
+    """Names of the columns, of which no two are equal."""
     seen: Counter[str] = Counter()
     for i, name in enumerate(names):
         seen[name] += 1
-        if seen[name] > 1 and name:
-            names[i] = f"{name}_{seen[name]}"
-            found.remarks.append(f"the column {name!r} occurs {seen[name]} times; called {names[i]!r}")
+        if (number := seen[name]) > 1:
+            while (other := f"{name}_{number}") in names:
+                number += 1
+            names[i] = other
+            found.remarks.append(f"the column {name!r} occurs {seen[name]} times; called {other!r}")
     return names

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-__all__ = ["CLOCK", "DATES", "EPOCH", "TIMES", "as_date", "days_of", "hours_of", "seconds_of"]
+__all__ = ["CLOCK", "CLOCKED", "DATES", "EPOCH", "TIMES", "as_date", "days_of", "hours_of", "seconds_of"]
 
 _MONTHS = {
     name: number
@@ -30,27 +30,53 @@ _MONTHS = {
     )
     for name in names.split()
 }
-_CLOCK = r"([0-9]{1,2}):([0-9][0-9])(?::([0-9][0-9])(?:\.[0-9]+)?)?\s*([AaPp][Mm])?"
-_TIME = rf"(?:[ T]+{_CLOCK}\s*(Z|[+-][0-9][0-9]:?[0-9][0-9])?)?"
+_HALF = r"([AaPp])\.?\s?[Mm]\.?"
+_ZONE = r"Z|(?:UTC|GMT)?[+-][0-9]{1,2}(?::?[0-9][0-9])?|UTC|GMT"
+_DAY = (
+    r"(?:(?i:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?|mo|di|mi|do|fr|sa|so"
+    r"|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend"
+    r"|(?:lun|mar|mer|mi[eé]|jeu|jue|gio|ven|vie|sam|s[aá]b|dim|dom)[^\W\d_]{0,6})[.,]{0,2} )?"
+)
+"""A day of the week, perhaps, in five languages."""
+
+_MONTH = rf"((?i:{'|'.join(_MONTHS)})[^\W\d_]{{0,9}})"
+
+
+def _time(colon: str = ":") -> str:
+    """Pattern of a time behind a date."""
+    seconds = rf"(?:{colon}([0-9][0-9])(?:[.,][0-9]+)?)?"
+    clock = rf"([0-9]{{1,2}})(?:{colon}|h)([0-9][0-9]){seconds}\s*(?:{_HALF})?"
+    behind = "[ T]+|, ?|:" if colon == ":" else "[ T]+|, ?|:|(?=[0-9]{6})"
+    return rf"(?:(?:{behind}){clock}(?: Uhr| h)?\s*({_ZONE})?)?"
+
+
+_TIME = _time()
+_NUMBERS = _DAY + r"([0-9]{1,2})[-/.] ?([0-9]{1,2})[-/.] ?([0-9]{4}|[0-9][0-9])" + _TIME
 DATES = {
     "y-m-d": re.compile(r"([0-9]{4})[-/.年년] ?([0-9]{1,2})[-/.月월] ?([0-9]{1,2})[.日일]?" + _TIME),
-    "d-m-y": re.compile(r"([0-9]{1,2})[-/.] ?([0-9]{1,2})[-/.] ?([0-9]{4}|[0-9][0-9])" + _TIME),
-    "m-d-y": re.compile(r"([0-9]{1,2})[-/.] ?([0-9]{1,2})[-/.] ?([0-9]{4}|[0-9][0-9])" + _TIME),
-    "ymd": re.compile(r"((?:19|20)[0-9][0-9])([0-9][0-9])([0-9][0-9])" + _TIME),
+    "d-m-y": re.compile(_NUMBERS),
+    "m-d-y": re.compile(_NUMBERS),
+    "ymd": re.compile(r"((?:19|20)[0-9][0-9])([0-9][0-9])([0-9][0-9])" + _time(":?")),
     "d mon y": re.compile(
-        r"([0-9]{1,2})[ -.]+(?:de )?([^\W\d_]{3,12})\.?[ -.,]+(?:de )?([0-9]{4}|[0-9][0-9])" + _TIME
+        rf"{_DAY}([0-9]{{1,2}})[ ./-]*(?:de )?{_MONTH}\.?[ .,/-]*(?:de )?([0-9]{{4}}|[0-9][0-9])" + _TIME
     ),
-    "mon d y": re.compile(r"([^\W\d_]{3,12})\.? +([0-9]{1,2}),? +([0-9]{4})" + _TIME),
+    "mon d y": re.compile(rf"{_DAY}{_MONTH}\.? +([0-9]{{1,2}}),? +([0-9]{{4}})" + _TIME),
     "y-m": re.compile(r"((?:19|20)[0-9][0-9])[-/](0[1-9]|1[0-2])()" + _TIME),
     "m-y": re.compile(r"(0?[1-9]|1[0-2])[-/]((?:19|20)[0-9][0-9])()" + _TIME),
-    "mon y": re.compile(r"([^\W\d_]{3,12})\.?[ -]+((?:19|20)[0-9][0-9])()" + _TIME),
+    "mon y": re.compile(rf"{_MONTH}\.?[ -]+((?:19|20)[0-9][0-9])()" + _TIME),
 }
 _ORDERS = {"d-m-y": (2, 1, 0), "m-d-y": (2, 0, 1), "d mon y": (2, 1, 0), "mon d y": (2, 0, 1)}
 _ORDERS |= {"m-y": (1, 0, 2), "mon y": (1, 0, 2)}
 """Ways to write a date; between day and month before the year the column decides."""
 
-CLOCK = re.compile(r"(\d{1,3}):(\d\d)(?::(\d\d)(?:\.\d+)?)?\s*([AaPp][Mm])?", re.ASCII)
-"""A time of day, or a duration."""
+CLOCK = re.compile(
+    rf"(?:(-?\d+) days?,? \+?)?(\d{{1,3}})[:h](\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s*(?:{_HALF})?(?: Uhr)?",
+    re.ASCII,
+)
+"""A time of day, or a duration, as 1 days 02:03:04."""
+
+CLOCKED = re.compile(rf".*?(?:[0-9][:h][0-9]{{2}}|[0-9]T[0-9]{{4}}).*?({_ZONE})?")
+"""A date with a time, and its zone."""
 
 TIMES = ("h:m", "h:m:s")
 EPOCH = dt.date(1970, 1, 1).toordinal()
@@ -63,41 +89,50 @@ def hours_of(text: str) -> float | None:
 
 def seconds_of(text: str) -> float | None:
     """Seconds of a time of day or a duration."""
-    return _seconds(*match.groups()) if (match := CLOCK.fullmatch(text)) else None
+    if not (match := CLOCK.fullmatch(text)):
+        return None
+    days, *clock = match.groups()
+    return 86400.0 * int(days or 0) + _seconds(*clock)
 
 
 def _seconds(hour: str | None, minute: str | None, second: str | None, half: str | None) -> float:
     hours = int(hour or 0)
     if half:
-        hours = hours % 12 + 12 * (half.lower() == "pm")
+        hours = hours % 12 + 12 * (half.lower() == "p")
     return 3600.0 * hours + 60 * int(minute or 0) + int(second or 0)
 
 
 @cache
 def days_of(format: str | None) -> Callable[[str], float | None]:
-    """Function that reads a date, in one of the forms of a column, as days since 1970; UTC where it says."""
-    forms = [form for form in (format or "y-m-d").split(" or ") if form in DATES]
+    """Function that reads a date, in one of the forms of a column, as days since 1970; UTC where it says.
+
+    `d-m-y from 1927` takes two digits for a year from 1927 on; else they are one from 1950 on.
+    """
+    written, _, first = (format or "y-m-d").partition(" from ")
+    forms = [form for form in written.split(" or ") if form in DATES]
+    century = int(first) if first.isdecimal() else 1950
 
     def parse(text: str) -> float | None:
         for form in forms:
-            if (match := DATES[form].fullmatch(text)) and (days := _days(form, match)) is not None:
+            if (match := DATES[form].fullmatch(text)) and (days := _days(form, match, century)) is not None:
                 return days
         return None
 
     return parse
 
 
-def _days(form: str, match: re.Match[str]) -> float | None:
+def _days(form: str, match: re.Match[str], first: int) -> float | None:
     *parts, hour, minute, second, half, zone = match.groups()
     year, month, day = (parts[at] or "1" for at in _ORDERS.get(form, (0, 1, 2)))
     name = month.casefold()
     number = int(month) if month.isdecimal() else _MONTHS.get(name[:4], _MONTHS.get(name[:3], 0))
-    years = int(year) + (0 if len(year) == 4 else 2000 if int(year) < 50 else 1900)
+    years = int(year) if len(year) == 4 else first + (int(year) - first) % 100
     try:
         whole = dt.date(years, number, int(day)).toordinal() - EPOCH
     except ValueError:
         return None
-    east = 0 if zone in (None, "Z") else int(zone[0] + "1") * (int(zone[1:3]) * 60 + int(zone[-2:]))
+    ahead = re.search(r"([+-])(\d\d?)(?::?(\d\d))?$", zone or "")
+    east = int(ahead[1] + "1") * (int(ahead[2]) * 60 + int(ahead[3] or 0)) if ahead else 0
     return whole + (_seconds(hour, minute, None, half) / 60 - east) / 1440 + int(second or 0) / 86400
 
 

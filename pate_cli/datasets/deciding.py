@@ -5,7 +5,9 @@ A name at most breaks a tie, and a decision needs two cells that agree.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
+import shlex
 from collections import Counter
 from dataclasses import replace
 from functools import partial
@@ -13,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.datasets.asking import Ask, Decision
-from pate_cli.datasets.column import ASKED, NO_NUMBER, Column, number_of
+from pate_cli.datasets.asking import Ask, Decision, as_list, persons_ask
+from pate_cli.datasets.column import ASKED, MOST_EXACT, NO_NUMBER, Column, number_of
 from pate_cli.datasets.column_names import looks_like_unit
-from pate_cli.datasets.dates import CLOCK, DATES, days_of, seconds_of
+from pate_cli.datasets.dates import CLOCK, CLOCKED, DATES, days_of, seconds_of
 from pate_cli.datasets.distinct import Cells, Seen
 from pate_cli.errors import shortened
 from pate_cli.types import FloatArray
@@ -69,7 +71,9 @@ def decide(cells: Cells, part: int | None, point: tuple[str, bool], *, target: b
         if not len(held):
             return Decision(Column("ignored", why="empty"))
         # whole numbers that may be dates have to be looked at
-        days = held.min() >= 19000101 and held.max() <= 20991231 and not (held % 1 > 0).any()
+        clocks = (1, 1e6)  # 20240531, and 20240531235959
+        days = any(held.min() >= 19000101 * c and held.max() < 20991232 * c for c in clocks)
+        days = days and not (held % 1 > 0).any()
         if kind is not None or not days:
             return _judged(cells, values, Decision(Column(unit=cells.unit or None)))
     return _of_texts(Seen(cells, part), point, target)
@@ -86,15 +90,16 @@ def _judged(cells: Cells, values: FloatArray, decision: Decision) -> Decision:
         if (held == held[0]).all() and not cells.used:
             return Decision(Column("ignored", why="constant"))
         if why := _identifiers(cells, held, len(values)):
-            return _identified(cells, Decision(Column("ignored", why=why)), len(np.unique(held)), len(held))
+            exact = cells.values is None and held.max() >= MOST_EXACT
+            distinct = int(cells.held.sum()) if exact else len(np.unique(held))
+            return _identified(cells, Decision(Column("ignored", why=why)), distinct, len(held))
     return decision
 
 
 def _identified(cells: Cells, decision: Decision, distinct: int, n: int) -> Decision:
     """Ask whether identifiers that repeat name persons."""
     if 2 < distinct < n and decision.column.why == "identifiers" and "persons" not in cells.given:
-        question = f"{distinct:,} names in {n:,} records: does each name a person (--unit {cells.name})?"
-        decision.asked.append(Ask(cells.name, "persons", question, "no", safe=True))
+        decision.asked.append(persons_ask(cells.name, distinct, n))
     return decision
 
 
@@ -182,7 +187,7 @@ def _number(seen: Seen, point: tuple[str, bool], before: Decision) -> Decision |
             question = (
                 f"{share:.0%} of the cells are numbers, others are not, as {odd}: numbers or categories?"
             )
-            before.asked.append(Ask(cells.name, "kind", question, "number"))
+            before.asked.append(Ask(cells.name, "kind", question, "category"))
         return None
     decision.column = Column(
         unit=unit or cells.unit or None, thousands=thousands, decimal=mark if mark != point[0] else None
@@ -192,6 +197,11 @@ def _number(seen: Seen, point: tuple[str, bool], before: Decision) -> Decision |
             decision.remarks.append(f"{', '.join(limits[:3])}: bounds, read as their number")
         if thousands and not point[1]:
             decision.remarks.append(f"{thousands!r} separates thousands")
+    bare = ok & ~cells.units[unit] if unit == "%" and unit in cells.units else ok & False
+    if seen.n(bare) > 1 and "unit" not in cells.given:
+        text = cells.plain[int(np.argmax(bare))]
+        question = f"{seen.n(bare):,} cells, as {text}, have no %: are they percent, too?"
+        decision.asked.append(Ask(cells.name, "unit", question, "%"))
     _rest(seen, held & ~ok, decision)
     return _judged(cells, cells.rest(np.where(ok, each, np.nan)[cells.codes], seen.part), decision)
 
@@ -203,7 +213,7 @@ def _like_numbers(seen: Seen) -> bool:
         return False
     whole = cells.mask("digits", lambda text: text.isascii() and text.isdigit())
     zeros = whole & cells.mask("zeros", lambda text: len(text) > 1 and text[0] == "0")
-    if whole[held].all() and (zeros & held).sum() > 1:
+    if whole[held].all() and seen.n(zeros & held) > 1:
         return False  # codes, as 01067
     if held.sum() < _MOST_RANGES:
         ranges = held & cells.mask("range", _RANGE.fullmatch)
@@ -230,7 +240,7 @@ def _decimal(seen: Seen, point: tuple[str, bool]) -> tuple[str, str]:
 
 
 def _rest(seen: Seen, rest: Any, decision: Decision) -> None:
-    """Cells that are no numbers: a slip of one record is refused, a word of more is asked for."""
+    """Cells that are no numbers: a word of more than one record is asked for; others will be refused."""
     cells, counts = seen.cells, seen.counts
     if decision.column.missing is True or cells.given.get("missing") is True:
         return
@@ -238,12 +248,10 @@ def _rest(seen: Seen, rest: Any, decision: Decision) -> None:
         text = cells.plain[i]
         if cells.low[i] in NO_NUMBER:
             continue
-        if counts[i] > 1 and not re.search(r"\d", text):
+        if counts[i] > 1 and not re.search("[1-9]", text):  # 0000-00-00 is no date
             decision.ask_missing(
                 cells.name, text, f"{shortened(repr(text))} ({counts[i]:,} cells) is taken for missing"
             )
-        else:
-            decision.refused.append((int(i), f"{shortened(repr(text))}, no {decision.column.kind}"))
 
 
 def _date(seen: Seen, before: Decision) -> Decision | None:
@@ -253,18 +261,20 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
     if cells.given.get("kind") != "date" and (not forms or sum(forms.values()) < _NEARLY * seen.weight):
         return None
     decision = before.instead(Column("date"))
-    order = "d-m-y"
-    if "d-m-y" in forms:
-        order, unsure = _order(seen)
-        if unsure and "format" not in cells.given:
-            decision.asked.append(Ask(cells.name, "format", unsure, order))
+    order, unsure = _order(seen) if "d-m-y" in forms else ("d-m-y", "")
     shown = " or ".join(order if form == "d-m-y" else form for form in DATES if form in forms)
+    questions = [unsure] if unsure else []
+    if seen.n(held & cells.mask("century", _of_two_centuries)) > 1:
+        questions.append(f"are years of two digits of the last hundred years, or from 1950 on ({shown})?")
+        shown += f" from {dt.date.today().year - 99}"
+    if questions and "format" not in cells.given:
+        decision.asked.append(Ask(cells.name, "format", " ".join(questions), shown))
     shown = cells.given.get("format") or shown or "y-m-d"
     decision.column = Column("date", format=shown)
     each = cells.parsed(shown, days_of(shown))
     ok = held & ~np.isnan(each)
-    clock = ok & cells.mask("clock", lambda text: ":" in text)
-    zoned = clock & cells.mask("zone", lambda text: re.search(r":.*(Z|[+-]\d\d:?\d\d)$", text))
+    clock = ok & cells.mask("clock", CLOCKED.fullmatch)
+    zoned = clock & cells.mask("zone", lambda text: (found := CLOCKED.fullmatch(text)) and found[1])
     if zoned.any() and (clock & ~zoned).any() and "zone" not in cells.given:
         decision.asked.append(
             Ask(cells.name, "zone", "some times have a zone, others have none: are these UTC?", "UTC")
@@ -284,12 +294,18 @@ def _order(seen: Seen) -> tuple[str, str]:
     cells, of_days = seen.cells, seen.cells.dates["d-m-y"]
     numbers = (cells.mask("first", partial(_above_12, 1)), cells.mask("second", partial(_above_12, 2)))
     first, second = (seen.n(mask & of_days) for mask in numbers)
-    dots = seen.n(of_days & cells.mask("dots", lambda t: "." in t.partition(" ")[0]))
+    dots = seen.n(of_days & cells.mask("dots", lambda t: re.search(r"\d\. ?\d+\.", t)))
     if max(first, second) > 1 and min(first, second) <= 0.1 * max(first, second):
         return ("d-m-y" if first > second else "m-d-y"), ""
     if dots > 1 and not second:
         return "d-m-y", ""
     return "d-m-y", "does the day come first (d-m-y), or the month (m-d-y)?"
+
+
+def _of_two_centuries(text: str) -> bool:
+    """Whether the year of a date has two digits, which programs take for one of 19.. or of 20.. ."""
+    match = DATES["d-m-y"].fullmatch(text) or DATES["d mon y"].fullmatch(text)
+    return match is not None and len(match[3]) == 2 and 30 <= int(match[3]) <= 68  # Excel's, and POSIX's
 
 
 def _above_12(number: int, text: str) -> bool:
@@ -324,8 +340,12 @@ def _category(seen: Seen, decision: Decision, target: bool) -> Decision:
             question = f"NA ({seen.n(na):,} cells) is a code as {code}, not a missing value"
             decision.asked.append(Ask(cells.name, "answers", question, "[NA]", safe=True))
         held = held | na
-    asked = [i for i in np.flatnonzero(held) if cells.low[i] in ASKED]
-    if asked and held.sum() > 2 and "missing" not in given:
+    asked = [i for i in np.flatnonzero(held & cells.wordy) if cells.low[i] in ASKED]
+    if target and asked:
+        every = [plain[i] for i in asked]
+        question = f"{', '.join(every)}: a class? Or no label (--missing {shlex.quote(every[0])})"
+        decision.asked.append(Ask(cells.name, "answers", question, as_list(every), safe=True))
+    elif asked and held.sum() > 2 and "missing" not in given:
         for i in asked:
             question = f"{plain[i]!r} ({counts[i]:,} cells) is taken for missing"
             decision.ask_missing(cells.name, plain[i], question)
@@ -338,7 +358,7 @@ def _category(seen: Seen, decision: Decision, target: bool) -> Decision:
             variants.setdefault(text.casefold(), set()).add(text)
         if merged := [" = ".join(map(shortened, sorted(v))) for v in variants.values() if len(v) > 1]:
             decision.remarks.append(f"{', '.join(merged[:3])}: they differ in capitals alone, and are one")
-        names = list(variants)
+        names = [min(texts) for texts in variants.values()]
     distinct = len(names)
     if target or given.get("kind") == "category":
         return decision

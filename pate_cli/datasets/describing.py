@@ -19,19 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.datasets.asking import Ask, Decision
+from pate_cli.datasets.asking import Ask, Decision, persons_ask
 from pate_cli.datasets.column import Column, Reading, distinct_texts
-from pate_cli.datasets.column_names import proposed_bounds
+from pate_cli.datasets.column_names import looks_like_unit, names_persons, proposed_bounds
 from pate_cli.datasets.dates import EPOCH
 from pate_cli.datasets.deciding import decide, point_of
 from pate_cli.datasets.distinct import Cells
 from pate_cli.datasets.labels import in_order, spellings
+from pate_cli.datasets.names import normal
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Schema, changed, typed
-from pate_cli.errors import ConfigError, DataError
+from pate_cli.errors import ConfigError, DataError, shortened
 from pate_cli.types import IntArray
 
-__all__ = ["Described", "Edits", "describe", "read_edits"]
+__all__ = ["Described", "Edits", "describe", "may_name_persons", "read_edits"]
 
 Edits = Mapping[str, Mapping[str, Any]]
 """What the owner has decided, by column and key."""
@@ -72,6 +73,9 @@ def describe(
     of the edits, or proposals that no record decides. Where columns are `used`, numbers are, even constant.
     """
     edits = edits or {}
+    n_records = len(table.frame)
+    if target is not None and edits.get(target, {}).get("missing") == "dropped":
+        table = table.labelled(target, words)
     decisions, point = _decisions(table, target, unit, edits, public, words, used)
     written = table.written
     asked = [Ask("", key, question, "") for key, question in written.asked]
@@ -86,6 +90,7 @@ def describe(
             reading = column.read(table.frame[name], words, point)
             missing[name] = _n_missing(reading)
             entry = _bounded(column, reading)
+            refused += _odd_lines(table, name, column, reading)
         found[name] = entry
         if name == target:
             continue
@@ -93,16 +98,21 @@ def describe(
         if reading is not None and not public and (n := columns[name].beyond(reading.values).sum()):
             bounds = f"{columns[name].about} ({columns[name].source})"
             remarks.append(f"{name!r}: {n:,} cells beyond {bounds}, to be clipped")
-    refused += [pair for name, decision in decisions.items() for pair in _lines(table, name, decision)]
+    if unit is None:
+        others = [name for name in decisions if name != target and "persons" not in edits.get(name, {})]
+        known = {ask.column for ask in asked if ask.key == "persons"}
+        for name, distinct in may_name_persons(table, others, asked):
+            if name not in known:
+                asked.append(persons_ask(name, distinct, len(table.frame)))
     classes = _classes(found.get(target or ""), edits.get(target or "", {}), public, rows, target)
     target_missing = None
-    if target is not None and missing.get(target):
-        target_missing = "dropped" if edits.get(target, {}).get("missing") == "dropped" else None
-        if target_missing is None:
-            question = f"{missing[target]:,} records have no label: leave them out"
-            asked.append(Ask(target, "missing", question, "dropped"))
+    if target is not None and len(table.frame) < n_records:
+        target_missing, missing[target] = "dropped", n_records - len(table.frame)
+    elif target is not None and missing.get(target):
+        question = f"{missing[target]:,} records have no label: leave them out"
+        asked.append(Ask(target, "missing", question, "dropped"))
     for name, kind in table.unread.items():
-        columns[name] = Column("ignored", why=f"holds {kind}")
+        columns[name] = found[name] = Column("ignored", why=f"holds {kind}")
     form = written.form and {**written.form, "decimal": point}
     schema = Schema(
         columns,
@@ -245,13 +255,24 @@ def _private(name: str, column: Column, rows: RecordTable | None, point: str) ->
     return column
 
 
-def _lines(table: RecordTable, name: str, decision: Decision) -> Iterator[tuple[int, str]]:
-    """Line of each cell that is refused."""
-    if decision.refused:
-        codes = distinct_texts(table.frame[name])[1]
-        for text, why in decision.refused:
-            for row in np.flatnonzero(codes == text):
-                yield int(table.frame.index[int(row)]), f"{name!r} has {why}"
+def _odd_lines(table: RecordTable, name: str, column: Column, reading: Reading) -> Iterator[tuple[int, str]]:
+    """Line of each cell that is refused: neither a number nor missing."""
+    if reading.odd is not None and column.missing is not True:
+        for row in np.flatnonzero(reading.odd).tolist():
+            cell = shortened(repr(normal(table.cell(name, row))))
+            yield int(table.frame.index[row]), f"{name!r} has {cell}, no {column.kind}"
+
+
+def may_name_persons(
+    table: RecordTable, names: Sequence[str], asked: Sequence[Ask]
+) -> Iterator[tuple[str, int]]:
+    """Columns that may name persons, of more than one record each; and how many."""
+    repeats, n = {ask.column for ask in asked if ask.key == "persons"}, len(table.frame)
+    for name in names:
+        distinct = int(table.frame[name].nunique())
+        named = names_persons(name) or (name in repeats and looks_like_unit(name))
+        if 2 < distinct < n and (named or (looks_like_unit(name) and distinct > n // 10)):
+            yield name, distinct
 
 
 def _classes(

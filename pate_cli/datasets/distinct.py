@@ -108,7 +108,7 @@ class Cells:
     @cached_property
     def votes(self) -> dict[str, Any]:
         """Texts that can be read in one way alone, by what separates decimals in them."""
-        found = np.array([decimal_vote(m["digits"]) if m else "" for m in self.numbers], dtype=object)
+        found = np.array([decimal_vote(m) if m else "" for m in self.numbers], dtype=object)
         return {mark: found == mark for mark in ",."}
 
     @cached_property

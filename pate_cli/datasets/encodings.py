@@ -21,6 +21,7 @@ _MARKS = {
 
 _LETTERS = {
     "cp1252": "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëìíîïñòóôõöøùúûüÿœŒŸš°€£µ–—’‘“”„²³§«»·ºª½\xa0¿¡",
+    "iso8859-15": "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëìíîïñòóôõöøùúûüÿœŒŸšŠžŽ°€£µ§«»·ºª\xa0¿¡²³",
     "cp1254": "çğıöşüÇĞİÖŞÜâîû°€\xa0’–",
     "cp1250": "ąćęłńóśźżĄĆĘŁŃÓŚŹŻáčďéěíňřšťúůýžÁČĎÉĚÍŇŘŠŤÚŮÝŽőűŐŰöüÖÜäÄß°€\xa0–„”",
     "cp1251": "абвгдежзийклмнопрстуфхцчшщъыьэюяАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯёЁіїєґІЇЄҐ№\xa0–«»",
@@ -54,6 +55,8 @@ def decoded(raw: bytes, encoding: str | None, found: Written) -> bytes:
         encoding = "utf-8"  # by chance nothing else is
     if encoding is None and raw[1:2000:2].count(0) > 500:
         encoding = "utf-16-le"
+    if encoding is None and raw[:2000:2].count(0) > 500:
+        encoding = "utf-16-be"
     if encoding in (None, "utf-8", "utf-8-sig"):
         found.encoding = "utf-8-sig" if raw.startswith(codecs.BOM_UTF8) else "utf-8"
         raw = raw.removeprefix(codecs.BOM_UTF8)
@@ -62,7 +65,10 @@ def decoded(raw: bytes, encoding: str | None, found: Written) -> bytes:
     else:
         found.encoding = encoding
         raw = as_utf8(raw, found.path, encoding)
-    return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
+    raw = raw.rstrip(b"\x1a\0\r\n")  # ends of files of old systems
+    raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
+    mark = b"\n" + codecs.BOM_UTF8  # of a second file that was appended
+    return raw.replace(mark, b"\n") if mark in raw else raw
 
 
 def _is_utf8(raw: bytes) -> bool:
@@ -104,7 +110,8 @@ def _unexplained(raw: bytes, name: str) -> set[int]:
     usual = set(_LETTERS[name])
     # a word of Latin letters has some of ASCII, one of others none, nor a large behind a small one
     other = "[A-Za-z][^\\W\\d_\x00-\x7f]|[а-яё][А-ЯЁ]|[α-ωά-ώ][Α-ΩΆ-Ώ]|ς\\w"
-    strange = re.compile(other if name in _OTHER_SCRIPTS else "[^\\W\\d_\x00-\x7f]{4}")
+    latin = "[^\\W\\d_\x00-\x7f]{4}|[a-zß-ü][½¤§°£¿¡”“„«»][a-z]"  # no symbol within a word
+    strange = re.compile(other if name in _OTHER_SCRIPTS else latin)
     lines = enumerate(raw.decode(name, "replace").split("\n"))
     odd = ((i, line) for i, line in lines if not line.isascii())
     return {i for i, line in odd if strange.search(line) or any(c > "\x7f" and c not in usual for c in line)}

@@ -61,7 +61,7 @@ def read(path: Path, text: Collection[str] = ()) -> RecordTable:
         kinds = {type(cell) for cell in cells if cell is not None}
         if kinds & {dict, list}:
             unread[name] = "lists or objects"
-        elif kinds <= {_Number} and name not in text:
+        elif kinds <= {_Number} and name not in text and not any(map(_is_long, cells)):
             columns[name] = pd.Series([None if cell is None else json.loads(cell) for cell in cells])
         else:
             texts = [json.dumps(cell) if isinstance(cell, bool) else cell and str(cell) for cell in cells]
@@ -72,6 +72,11 @@ def read(path: Path, text: Collection[str] = ()) -> RecordTable:
 
 class _Number(str):
     """A number as it is written."""
+
+
+def _is_long(number: _Number | None) -> bool:
+    """Whether a whole number has more digits than float64 keeps."""
+    return number is not None and len(number) > 15 and number.isdecimal()
 
 
 def _number(text: str) -> _Number:

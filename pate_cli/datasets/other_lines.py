@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from pate_cli.datasets.column import MISSING, NO_NUMBER, NUMBER
 from pate_cli.datasets.names import normal
 
-__all__ = ["are_row_names", "are_units", "is_footer", "may_be_below", "n_filled"]
-__all__ += ["uncomment_header", "units_of", "usual_of"]
+__all__ = ["are_row_names", "are_units", "is_footer", "is_record", "may_be_below", "n_filled"]
+__all__ += ["uncomment_header", "units_of", "usual_of", "without_comments"]
 
 _UNITS = re.compile(r"-|\(?\[?([%‰°µμ]?[A-Za-z]{0,5}([/²³][A-Za-z0-9]{0,4})?|years?|Jahre|ans)\]?\)?")
 _FOOTER = re.compile(r"\W*(total|sum|summe|gesamt|source|quelle|note|generated|n ?=)\b", re.IGNORECASE)
 _FIGURE = re.compile(
-    r"\W*(grand |sub)?(total|totale|totaal|sum|summe|somme|suma|gesamt|toplam|итого|всего|合計|mean"
-    r"|average|avg|mittelwert|durchschnitt|moyenne|media|promedio|среднее|median|std|sd|min|max|count)\W*",
+    r"\W*(grand |sub)?(total|totale|totaal|sum|summe|somme|suma|gesamt\w*|toplam|итого|всего|合計|mean"
+    r"|total g[eé]n[eé]ral|average|avg|mittelwert|durchschnitt|moyenne|media|promedio|среднее|median|std|sd"
+    r"|min|max|count)\W*",
     re.IGNORECASE,
 )
 _NO_UNIT = MISSING | NO_NUMBER
@@ -33,9 +35,38 @@ def usual_of(numbers: Iterable[int]) -> int:
     return max(counts, key=lambda number: (counts[number], number))
 
 
+def is_record(cells: Sequence[str], others: Iterable[Sequence[str]]) -> bool:
+    """Whether a line names no columns: a cell is a number, but no year, or again in its column, twice."""
+    texts = [normal(cell) for cell in cells]
+    open_ = {i: t for i, t in enumerate(texts) if not (t.casefold() in MISSING or NUMBER.fullmatch(t))}
+    if not open_:
+        names = [t for t in texts if t]
+        counted = [[str(first + i) for i in range(len(names))] for first in (0, 1)]  # as pandas does
+        return names not in counted and not all(re.fullmatch(r"(19|20)\d\d|\d", t) for t in names)
+    rows = [row for row in others if len(row) == len(cells) and [*row] != [*cells]]
+    below = [[normal(cell) for cell in row] for row in rows]
+    return all(sum(row[i] == text for row in below) > 1 for i, text in open_.items())
+
+
+def without_comments(rows: Sequence[tuple[int, list[str]]]) -> tuple[list[Any], list[Any]]:
+    """Lines that are no comments, and those that are, of one cell or not all; orders may be #1, #2."""
+    first = next((i for i, row in enumerate(rows) if not _is_marked(row[1])), len(rows))
+    often = 2 * sum(_is_marked(cells) and n_filled(cells) > 1 for _, cells in rows) > len(rows)
+    kept, left_out = list[Any](), list[Any]()
+    for i, row in enumerate(rows):
+        few = n_filled(row[1]) == 1 or (n_filled(row[1]) < len(row[1]) and not often)
+        (left_out if _is_marked(row[1]) and (i < first or few) else kept).append(row)
+    return kept, left_out
+
+
+def _is_marked(cells: Sequence[str]) -> bool:
+    return cells[0].lstrip().startswith(("#", "//"))
+
+
 def may_be_below(cells: Sequence[str]) -> bool:
     """Whether the last line has to be looked at."""
-    return bool(_FOOTER.match(cells[0]) or _FIGURE.fullmatch(cells[0])) or n_filled(cells) == 1
+    first = next((cell for cell in cells if cell.strip()), "")
+    return bool(_FOOTER.match(first) or _FIGURE.fullmatch(first)) or n_filled(cells) == 1
 
 
 def is_footer(rows: Sequence[tuple[int, list[str]]], usual: int, width: int) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pate_cli.datasets.column import MOST_EXACT
 from pate_cli.datasets.reading import RecordTable, columns_of, read_bytes
 from pate_cli.datasets.table_dataset import make_dataset
 from pate_cli.datasets.three_files import TableOptions as Options
@@ -60,13 +61,16 @@ def read(path: Path, text: Collection[str] = ()) -> RecordTable:
         if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
             unread[name] = str(kind)
             continue
-        if name in text and (types.is_integer(kind) or types.is_decimal(kind)):
+        long = types.is_integer(kind) and (pc.max(cells).as_py() or 0) >= MOST_EXACT
+        if long or (name in text and (types.is_integer(kind) or types.is_decimal(kind))):
             cells = cells.cast(pa.string())
             if types.is_decimal(kind) and kind.scale > 0:  # 7.00 is 7, as in a column of whole numbers
                 cells = pc.utf8_rtrim(pc.utf8_rtrim(cells, "0"), ".")
         columns[name] = cells.to_pandas()
         if types.is_decimal(cells.type):
             columns[name] = columns[name].astype(np.float64)
+        elif types.is_duration(kind):
+            columns[name] = columns[name].dt.total_seconds()
         elif types.is_temporal(kind):
             columns[name] = columns[name].astype(str).where(columns[name].notna(), "")
     columns = columns_of(pd.DataFrame(columns, copy=False))

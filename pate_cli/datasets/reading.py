@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from pate_cli.datasets.column import distinct_texts, is_missing
 from pate_cli.datasets.column_names import has_row_names
-from pate_cli.datasets.labels import Labels
+from pate_cli.datasets.labels import Labels, number_in
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.unpacking import unpacked
 from pate_cli.errors import DataError
@@ -108,6 +108,17 @@ class RecordTable:
         """Names of the columns that were read."""
         return [str(column) for column in self.frame.columns]
 
+    @property
+    def choices(self) -> str:
+        """What names a column of it, for messages."""
+        accepted, key = f"a column of {self.path}: {', '.join(self.columns)}", self.written.key
+        if len(self.columns) == 1:
+            return f"{accepted} ({key.format('sep')} says what stands between two cells)"
+        if any(number_in(column) is not None for column in self.columns):
+            how = "--no-header" if key.startswith("--") else "with dataset.header=false"
+            return f"{accepted} ({how} a column's number, from 1)"
+        return accepted
+
     def has_row_names(self, name: str) -> bool:
         """Whether a column holds numbers of rows, by its name or the file's metadata."""
         return name in self.row_names or has_row_names(name)
@@ -147,6 +158,11 @@ class RecordTable:
             accepted = "accepted: a text or a number in each record"
             raise DataError(f"{self.place(row)}: {key} {name!r} has {self.cell(name, row)!r}; {accepted}")
         return labels.distinct(f"{key} {name!r}", self.place, self.decimal) if distinct else labels
+
+    def labelled(self, target: str, words: Collection[str]) -> RecordTable:
+        """The records that have a label."""
+        kept = self.labels(target, words, "dataset.target", missing=True, distinct=False).codes >= 0
+        return replace(self, frame=self.frame[kept], marks=None if self.marks is None else self.marks[kept])
 
 
 def columns_of(frame: pd.DataFrame) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from pate_cli.datasets.column import Column, Reading
 from pate_cli.datasets.dates import as_date
 from pate_cli.datasets.labels import number_in
 from pate_cli.datasets.reading import RecordTable, read_bytes
-from pate_cli.datasets.three_files import Cell
+from pate_cli.datasets.three_files import AUTO, Cell
 from pate_cli.errors import ConfigError, DataError, InputError, shortened
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ ASK = "# ASK"
 
 _FORM = ("encoding", "delimiter", "quote", "decimal", "header", "titles", "footer", "comments", "thousands")
 _HEAD = ("data", "rows", "target", "target_missing", "classes", "unit", "missing")
+_NULLS = ("target", "classes", "unit")
 _OLD = {"numeric": "number"}
 _PRIVATE = "private"
 _ALWAYS = {"number": ("low", "high"), "date": ("low", "high"), "category": ("levels",), "ignored": ("why",)}
@@ -49,7 +50,7 @@ class Schema:
     source: str
     target: str | None = option(None, _NAME)
     classes: list[str] | None = option(None, Or("null", Listed(Cell("a label; or private, to be bought"), 2)))
-    unit: str | None = option(None, _NAME)
+    unit: str | None = option(AUTO, _NAME)  # auto: not decided; None: each record by itself
     missing: Sequence[str] = option((), Listed(Cell(empty=True), 0))  # in all columns, beside the built-in
     form: Mapping[str, Any] = field(default_factory=dict)
     data: str | None = option(None, Or("null", Cell("the private file's path, from that of the schema")))
@@ -79,7 +80,8 @@ class Schema:
         head: dict[str, Any] = {"version": 2, **{key: getattr(self, key) for key in _HEAD}}
         head |= {"missing": [*self.missing], "format": dict(self.form)}
         head |= {"classes": _PRIVATE} if self.classes_bought else {}
-        kept = {key: value for key, value in head.items() if value or key in ("target", "classes")}
+        head |= {} if self.unit != AUTO else {"unit": ""}
+        kept = {key: value for key, value in head.items() if value or (value is None and key in _NULLS)}
         return kept | {"columns": {name: entry_of(column) for name, column in self.columns.items()}}
 
     def read(self, table: RecordTable, *, new: bool = False) -> tuple[pd.DataFrame, dict[str, Reading]]:
@@ -217,7 +219,7 @@ def schema_of(content: Mapping[str, Any], source: str) -> Schema:
     if "header" in form:
         form = {**form, "header": {"true": True, "false": False}.get(form["header"], form["header"])}
     bought = content.get("classes") == _PRIVATE
-    head = {key: value for key, value in content.items() if value is not None}
+    head = {key: value for key, value in content.items() if value is not None or key == "unit"}
     values = read_values(Schema, head | {"classes": None} if bought else head, "")
     return Schema(columns, source, form=form, classes_bought=bought, **values)
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from pate_cli.datasets.asking import Ask
 from pate_cli.datasets.column import Column, Reading, distinct_texts
-from pate_cli.datasets.column_names import looks_like_unit, names_persons
-from pate_cli.datasets.labels import Labels, identity, number_in, spellings
+from pate_cli.datasets.describing import may_name_persons
+from pate_cli.datasets.labels import Labels, identity, spellings
 from pate_cli.datasets.names import alike
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Schema, read_schema, typed
@@ -56,14 +56,14 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
     words = [word.strip() for word in options.missing or []]
     # as it is written, whatever the other cells are: where all of them look like numbers, 01 would be 1
     text = {target, *(options.categories or []), *(declared.texts if declared else ())}
-    unit = declared.unit if declared and options.unit == AUTO and declared.unit else options.unit
+    unit = declared.unit if declared and options.unit == AUTO else options.unit
     if unit not in (None, AUTO):
         text.add(str(unit))
     public = None if public_path is None else read(public_path, text)
     private = read(where, text)
     _check_target(target, private)
     if declared is not None and declared.target_missing == "dropped":
-        private = _labelled(private, target, declared.missing)
+        private = private.labelled(target, declared.missing)
     test = None if test_path is None else read(test_path, text)
     if test is not None and target not in test.columns:
         raise ConfigError("dataset.test", str(test.path), f"a file with the target {target!r}")
@@ -147,18 +147,7 @@ def _check_target(target: str, table: RecordTable) -> None:
         if len(columns) == 1 and not table.unread:
             raise DataError(f"{table.path}: no column but the target {target!r}")
         return
-    accepted = f"a column of {table.path}: {', '.join(columns)}"
-    if len(columns) == 1:
-        accepted += " (dataset.sep says what stands between two cells)"
-    elif any(number_in(column) is not None for column in columns):
-        accepted += " (with dataset.header=false a column's number, from 1)"
-    raise ConfigError("dataset.target", target, accepted)
-
-
-def _labelled(table: RecordTable, target: str, words: Collection[str]) -> RecordTable:
-    """The records that have a label."""
-    kept = table.labels(target, words, "dataset.target", missing=True, distinct=False).codes >= 0
-    return replace(table, frame=table.frame[kept], marks=None if table.marks is None else table.marks[kept])
+    raise ConfigError("dataset.target", target, table.choices)
 
 
 def _edited(
@@ -255,14 +244,10 @@ def _unit(chosen: str | None, table: RecordTable, target: str, asked: Sequence[A
     """Column of persons; refuses to guess where one looks like it and nothing was chosen."""
     others = [column for column in table.columns if column != target]
     if chosen == AUTO:
-        repeats = {ask.column for ask in asked if ask.key == "persons"}
-        for column in others:
-            n, distinct = len(table.frame), int(table.frame[column].nunique())
-            named = names_persons(column) or (column in repeats and looks_like_unit(column))
-            if 2 < distinct < n and (named or (looks_like_unit(column) and distinct > n // 10)):
-                accepted = f"{column}, to protect all records of one together ({n:,} records name"
-                accepted += f" {distinct:,}), or null, to protect each record by itself"
-                raise ConfigError("dataset.unit", AUTO, accepted)
+        for column, distinct in may_name_persons(table, others, asked):
+            accepted = f"{column}, to protect all records of one together ({len(table.frame):,} records name"
+            accepted += f" {distinct:,}), or null, to protect each record by itself"
+            raise ConfigError("dataset.unit", AUTO, accepted)
         return None
     if chosen is not None and chosen not in others:
         raise ConfigError("dataset.unit", chosen, f"a column of {table.path}: {', '.join(others)}")

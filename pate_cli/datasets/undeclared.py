@@ -100,7 +100,9 @@ def _accepted(ask: Ask, table: RecordTable, target: str) -> str:
     if not ask.column:
         return f"dataset.{ask.key}=..., or {describe_it}, which writes a schema"
     if ask.key == "missing":
-        words = ask.value[1:-1].split(",")
+        import yaml
+
+        words = yaml.load(ask.value, yaml.BaseLoader)
         return f"{typed('missing', *words)}, {typed('categories', ask.column)} or {typed('drop', ask.column)}"
     kinds = f"{typed('numeric', ask.column)}, {typed('categories', ask.column)}, {typed('drop', ask.column)}"
     if ask.key == "decimal":

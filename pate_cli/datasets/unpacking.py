@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import re
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -74,7 +75,8 @@ def _in_pieces(file: IO[bytes], size: int) -> bytes:
 def _unzipped(raw: bytes) -> bytes:
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         members = [member for member in archive.infolist() if not member.is_dir()]
-        members = [each for each in members if not each.filename.startswith("__MACOSX/")]  # macOS adds these
+        hidden = re.compile(r"__MACOSX/|(.*/)?\.[^/]*$")  # macOS adds these
+        members = [each for each in members if not hidden.match(each.filename)]
         if len(members) != 1:
             raise DataError(f"holds {len(members)} files; accepted: an archive of one")
         check_members(archive, len(raw))

@@ -357,6 +357,14 @@ LAYOUTS = {
     "headers in between": ["v,g,y", *ROWS[:30], "v,g,y", *ROWS[30:]],
     "a rule": ["v|g|y", "-----+---+---", *(row.replace(",", "|") for row in ROWS), "(60 rows)"],
     "notes filled up with delimiters": ["Report,,", "v,g,y", *ROWS, ",,", "Mean,1.5,", "* as measured,,"],
+    "a sum in the second column": ["v,g,y", *ROWS, ",Gesamtsumme,99"],
+    "questions of Qualtrics": [
+        "v,g,y",
+        '"How\nmuch v?",Which g?,y?',
+        ",".join(['"{""ImportId"":""Q""}"'] * 3),
+        *ROWS,
+    ],
+    "a second file behind the first": ["v,g,y", *ROWS[:30], "\ufeffv,g,y", *ROWS[30:], "\x1a"],
     "letters in the header alone": ["v,g,y", *ROWS],
 }
 

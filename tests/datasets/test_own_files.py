@@ -715,7 +715,7 @@ def test_points_that_are_made_need_declared_columns(place, capsys):
 def test_a_target_that_is_a_number_is_described_in_few_lines(tmp_path, capsys):
     lines = [f"{i % 7},{i / 8}" for i in range(600)]
     (tmp_path / "prices.csv").write_text("\n".join(["a,price", *lines]))
-    assert main(["data", "describe", str(tmp_path / "prices.csv"), "--target", "price"]) == 0
-    said = capsys.readouterr().out
-    assert "price has 600 different labels; is it a number to predict?" in said
-    assert "599" not in said
+    assert main(["data", "describe", str(tmp_path / "prices.csv"), "--target", "price"]) == 2
+    said = capsys.readouterr()
+    assert "600 different labels on 600 records, at most 50 are accepted" in said.err
+    assert "599" not in said.out + said.err

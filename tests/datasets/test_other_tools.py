@@ -1,0 +1,247 @@
+"""Files as other programs write them: what each cell, line and name means, and what is asked or refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+
+import pytest
+
+from pate_cli.cli import main
+from pate_cli.datasets.dates import as_date, days_of, seconds_of
+
+N = 120
+
+
+def table(path, columns, *, header=True, encoding="utf-8"):
+    """Write columns of texts, each a function of the number of its record."""
+    with path.open("w", newline="", encoding=encoding) as file:
+        writer = csv.writer(file)
+        writer.writerows([[*columns]] * header)
+        writer.writerows([cell(i) for cell in columns.values()] for i in range(N))
+    return path
+
+
+def described(capsys, path, *more):
+    code = main(["data", "describe", str(path), *more, "--public", "--json"])
+    shown = capsys.readouterr()
+    return code, json.loads(shown.out) if shown.out else shown.err
+
+
+def label(i):
+    return "ab"[i * i % 7 > 2]
+
+
+def v(i):
+    return f"{i * 37 % 120 / 7:.2f}"
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "day", "hour"),
+    [
+        ("y-m-d", "2023-01-01 10:30:00.000123+00", "2023-01-01", 10.5),  # Postgres
+        ("y-m-d", "2023-01-01 10:30:00 UTC", "2023-01-01", 10.5),  # BigQuery
+        ("y-m-d", "2024/03/01 1:30:00 PM GMT+1", "2024-03-01", 12.5),  # Google Forms
+        ("y-m-d", "2023-01-01T10:30+05:30", "2023-01-01", 5),
+        ("y-m-d", "2023-01-01 10:30:00,123", "2023-01-01", 10.5),  # logs of Java and Python
+        ("d mon y", "01JAN2020:10:30:00", "2020-01-01", 10.5),  # SAS
+        ("d mon y", "10/Oct/2023:13:30:00 -0700", "2023-10-10", 20.5),  # Apache
+        ("d mon y", "Sun, 01 Jan 2023 10:30:00 GMT", "2023-01-01", 10.5),  # e-mail
+        ("mon d y", "Wednesday, March 1, 2023", "2023-03-01", 0),  # Excel
+        ("ymd", "20230101T103000Z", "2023-01-01", 10.5),
+        ("ymd", "20230101103000", "2023-01-01", 10.5),  # DICOM
+        ("m-d-y", "1/13/2023, 10:30:00 PM", "2023-01-13", 22.5),  # JavaScript
+        ("d-m-y", "1/2/2024, 10:30:00 a. m.", "2024-02-01", 10.5),
+        ("d-m-y", "Mo, 01.02.2024, 10:30 Uhr", "2024-02-01", 10.5),
+        ("d-m-y", "12.03.45", "2045-03-12", 0),
+        ("d-m-y from 1927", "12.03.45", "1945-03-12", 0),
+        ("d-m-y from 1927", "12.03.26", "2026-03-12", 0),
+    ],
+)
+def test_a_date_of_another_program(form, text, day, hour):
+    days = days_of(form)(text)
+    assert (as_date(days), days % 1 * 24) == (day, pytest.approx(hour))
+
+
+def test_what_looks_like_a_date_and_is_none():
+    assert days_of("d mon y")("10 oak 20") is None
+    assert seconds_of("1 days 02:03:04") == 93784  # pandas
+    assert seconds_of("-1 days +23:00:00") == -3600
+
+
+def test_columns_of_other_programs(tmp_path, capsys):
+    columns = {
+        "zoned": lambda i: f"2023-01-{1 + i % 28:02d} 10:22:11.000{i:03d}+00",
+        "sas": lambda i: f"{1 + i % 28:02d}FEB2023",
+        "dicom": lambda i: f"202301{1 + i % 28:02d}10{i % 60:02d}00",
+        "pandas": lambda i: f"{i % 9} days 00:00:{i % 60:02d}",
+        "nat": lambda i: "NaT" if i % 10 == 0 else f"2023-01-{1 + i % 28:02d}",
+        "excel": lambda i: ["#REF!", "#WERT!", "#NV"][i // 10 % 3] if i % 10 == 0 else "pqr"[i % 3],
+        "dbeaver": lambda i: "[NULL]" if i % 10 == 0 else v(i),
+        "post": lambda i: ["01067", "80331", "10115"][i % 3],
+        "oak": lambda i: f"{1 + i % 4} {['oak', 'elm'][i % 2]} 10",
+        "account": lambda i: 1_234_567_890_123_456_789 + i * 7,
+        "x": v,
+        "x ": lambda i: i % 5,
+        "x_2": lambda i: "st"[i % 2],
+        "": lambda i: "kl"[i % 2],
+        "y": label,
+    }
+    code, said = described(capsys, table(tmp_path / "f.csv", columns), "--target", "y")
+    assert code == 0, said
+    found = {c["name"]: [c["kind"], c["low"], c["high"], c["missing"]] for c in said["columns"]}
+    assert found == {
+        "zoned": ["date", "2023-01-01", "2023-01-28", 0],
+        "sas": ["date", "2023-02-01", "2023-02-28", 0],
+        "dicom": ["date", "2023-01-01", "2023-01-28", 0],
+        "pandas": ["number", 0, 8 * 86400 + 56, 0],
+        "nat": ["date", "2023-01-01", "2023-01-28", 12],
+        "excel": ["category", None, None, 12],
+        "dbeaver": ["number", 0.14, 17, 12],
+        "post": ["category", None, None, 0],
+        "oak": ["category", None, None, 0],
+        "account": ["ignored", None, None, None],
+        "x": ["number", 0, 17, 0],
+        "x_3": ["number", 0, 4, 0],
+        "x_2": ["category", None, None, 0],
+        "": ["category", None, None, 0],
+    }
+
+
+ASKED = {
+    "years of two digits": ("d", lambda i: f"{1 + i % 28:02d}.{1 + i % 12:02d}.{30 + i % 60}", "--set"),
+    "numbers beside percent": ("d", lambda i: f"{i % 90}%" if i % 3 else f"0.{i % 90:02d}", "--set"),
+    "a word with a comma": ("d", lambda i: "late, none" if i % 12 == 0 else i % 40, "--set"),
+    "an error of Excel": ("d", lambda i: "#####" if i % 12 == 0 else i % 40, "--set"),
+    "hexadecimal digits": ("d", lambda i: f"{i * 7 % 90:02x}", "--set"),
+    "a day that is none": (
+        "d",
+        lambda i: "0000-00-00" if i % 12 == 0 else f"2023-01-{1 + i % 28:02d}",
+        "--set",
+    ),
+    "a class or none": ("y", lambda i: ["unknown", "a", "b"][i % 3], "--set"),
+    "few persons": ("patient", lambda i: f"P{i % 12}", "--unit"),
+    "a record for a header": ("a", label, "--no-header"),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_can_be_read_in_two_ways_is_asked_and_the_answer_runs(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    column, cell, answer = ASKED[name]
+    columns = {"x": v, "y": label, column: cell} if column != "a" else {"1.5": v, "b": label, "a": label}
+    table(tmp_path / "f.csv", columns)
+    assert main(["data", "describe", "f.csv", "--target", "a" if column == "a" else "y"]) == 3
+    command = capsys.readouterr().out.splitlines()[-1].removeprefix("next: pate ")
+    assert answer in command
+    if column == "a":
+        command = command.replace("--target a", "--target 3")
+    assert main(shlex.split(command)) == 0
+    command = capsys.readouterr().out.splitlines()[-1].removeprefix("next: pate ")
+    assert main(shlex.split(command)) == 0, capsys.readouterr().err
+
+
+def test_that_names_are_no_persons_is_said_once(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "f.csv", {"x": v, "patient": ASKED["few persons"][1], "y": label})
+    assert main(["data", "describe", "f.csv", "--target", "y", "--set", "patient.persons=no"]) == 0
+    assert main(["plan", "dataset=f.schema.yaml"]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("columns", "unit", "said"),
+    [
+        ({"x": v, "y": lambda i: "a"}, None, "two classes or more"),
+        ({"x": v, "y": lambda i: ["1", "1.0", "0"][i % 3]}, None, "line 3: --target 'y' is '1.0', and '1'"),
+        ({"x": v, "y": label, "p": lambda i: ["7", "7.0", "8"][i % 3]}, "p", "line 3: --unit 'p' is '7.0'"),
+        ({"x": v, "y": label, "p": lambda i: i % 40 or ""}, "p", "line 2: --unit 'p' has ''"),
+        ({"x": lambda i: 1, "y": label}, None, "no column to learn from ('x': constant); accepted: --set"),
+        ({"x": lambda i: f"{i}0x" if i == 3 else i % 50, "y": label}, None, "accepted: --set COLUMN.missing"),
+    ],
+)
+@pytest.mark.parametrize("rows", ["private", "public"])
+def test_what_a_run_would_refuse_is_refused_at_once(rows, columns, unit, said, tmp_path, capsys):
+    path = table(tmp_path / "f.csv", columns)
+    more = [*(["--unit", unit] if unit else []), *(["--public"] if rows == "public" else [])]
+    assert main(["data", "describe", str(path), "--target", "y", *more]) == 2
+    assert said in capsys.readouterr().err
+    assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "a spreadsheet"),
+        (b"ARROW1\0\0", "to be saved as Parquet"),
+        (b"\x28\xb5\x2f\xfd\0", "zstd"),
+        (b"<!DOCTYPE html>\n<p>a,b</p>", "a page"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
+    ],
+)
+def test_a_file_of_another_kind_is_named(content, said, tmp_path, capsys):
+    (tmp_path / "f.csv").write_bytes(content)
+    assert said in described(capsys, tmp_path / "f.csv")[1]
+
+
+def test_orders_with_a_number_sign_are_no_comments(tmp_path, capsys):
+    columns = {
+        "Name": lambda i: f"#{1001 + i}",
+        "x": v,
+        "note": lambda i: "pqr"[i % 3] if i % 4 else "",
+        "y": label,
+    }
+    code, said = described(capsys, table(tmp_path / "f.csv", columns), "--target", "y")
+    assert (code, said["rows"]) == (0, N)
+
+
+def test_a_header_of_which_names_are_empty_is_one(tmp_path, capsys):
+    lines = "\n".join(f"{v(i)},{'pq'[i % 2]},{i % 5},{label(i)}" for i in range(N))
+    (tmp_path / "f.csv").write_text(f"v,,,y\n{lines}\n")
+    code, said = described(capsys, tmp_path / "f.csv", "--target", "y")
+    assert (code, said["rows"], [c["name"] for c in said["columns"]]) == (0, N, ["v", "", "_2"])
+
+
+def test_records_that_are_left_out_leave_no_bound_and_no_level(tmp_path, capsys):
+    columns = {
+        "x": lambda i: 9999 if i % 30 == 7 else i % 40,
+        "g": lambda i: "Subtotal" if i % 30 == 7 else "pq"[i % 2],
+        "y": lambda i: "" if i % 30 == 7 else label(i),
+    }
+    path = table(tmp_path / "f.csv", columns)
+    code, said = described(capsys, path, "--target", "y", "--set", "y.missing=dropped")
+    assert (code, said["format"]["target_missing"]) == (0, 4)
+    assert [said["columns"][0]["high"], said["columns"][1]["levels"]] == [39, ["p", "q"]]
+
+
+@pytest.mark.parametrize("encoding", ["iso8859-15", "utf-16-be"])
+def test_an_encoding_without_a_mark_is_found(encoding, tmp_path, capsys):
+    columns = {"x": v, "mot": lambda i: ["cœur", "sœur", "été"][i % 3], "y": label}
+    path = table(tmp_path / "f.csv", columns, encoding=encoding)
+    code, said = described(capsys, path, "--target", "y")
+    assert (code, said["columns"][1]["levels"]) == (0, ["cœur", "sœur", "été"])
+
+
+def test_columns_of_parquet_and_json_that_a_table_does_not_hold(tmp_path, capsys):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    labels = [label(i) for i in range(N)]
+    columns = {
+        "dur": pa.array([None if i % 6 == 0 else i % 50 * 10**6 for i in range(N)], pa.duration("us")),
+        "id": pa.array([2**60 + i * 7 for i in range(N)]),
+        "list": pa.array([[1, 2]] * N),
+        "y": pa.array(labels),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "f.parquet")
+    code, said = described(capsys, tmp_path / "f.parquet", "--target", "y")
+    found = [(c["name"], c["kind"], c["high"], c["missing"]) for c in said["columns"]]
+    assert (code, found[0]) == (0, ("dur", "number", 49, 20))  # seconds
+    assert [one[:2] for one in found[1:]] == [("id", "ignored"), ("list", "ignored")]
+    rows = [{"x": i % 9, "id": 2**60 + i * 7, "tags": ["a"], "y": labels[i]} for i in range(N)]
+    (tmp_path / "f.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    code, said = described(capsys, tmp_path / "f.jsonl", "--target", "y")
+    assert (code, [(c["name"], c["why"]) for c in said["columns"][1:]]) == (
+        0,
+        [("id", "identifiers"), ("tags", "holds lists or objects")],
+    )
