@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from pate_cli.matrices import dense
 from pate_cli.types import FloatArray
 
-__all__ = ["KernelStudent", "directions_of"]
+__all__ = ["Directions", "KernelStudent"]
 
 _PRIOR = np.exp(np.linspace(-9.0, 5.0, 57))
 """Standard deviations of a weight that are tried."""
@@ -75,23 +76,24 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         noise: float = 0.0,
         classes: Any = None,
         weights: Any = None,
-        spanned: Any = None,
+        directions: Directions | None = None,
     ) -> KernelStudent:
         """Fit on shares of the votes, shape (m, C), with noise of a known standard deviation on each.
 
-        `spanned` is `directions_of` the same rows and weights, where there are many fits.
+        `directions` are those of the same rows and weights, where there are many fits.
         """
         self.classes_ = np.arange(shares.shape[1]) if classes is None else classes
         votes = 2 * np.asarray(shares, dtype=np.float64) - 1
         votes = votes[:, 1:] if votes.shape[1] == 2 else votes
-        root, middle, U, S, back = directions_of(X, weights) if spanned is None else spanned
+        found = Directions.of(X, weights) if directions is None else directions
+        root, S = found.root, found.S
         self.intercept_ = root**2 / len(root) @ votes
-        Z = U.T @ (root[:, None] * (votes - self.intercept_))
+        Z = found.U.T @ (root[:, None] * (votes - self.intercept_))
         left = np.sum((root[:, None] * (votes - self.intercept_)) ** 2) - np.sum(Z**2)
         spare = (len(votes) - 1 - len(S)) * votes.shape[1]
-        prior, variance = _most_likely(S, Z, max(float(left), 0.0), spare, (2 * noise) ** 2)
-        self.coef_ = back((prior * S / (prior * S**2 + variance))[:, None] * Z)
-        self.intercept_ = self.intercept_ - middle @ self.coef_
+        prior, variance = found.variances((2 * noise) ** 2).most_likely(Z, max(float(left), 0.0), spare)
+        self.coef_ = found.back((prior * S / (prior * S**2 + variance))[:, None] * Z)
+        self.intercept_ = self.intercept_ - found.middle @ self.coef_
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -121,12 +123,58 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return mixed
 
 
-def directions_of(X: Any, weights: Any = None) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, Any]:
-    """Roots of the weights, whose mean is 1, mean of the rows, and what `_directions` makes of them."""
-    root = np.ones(X.shape[0]) if weights is None else np.sqrt(np.asarray(weights, dtype=np.float64))
-    root /= np.sqrt(np.mean(root**2))
-    middle = _mean(X, root**2 / len(root))
-    return root, middle, *_directions(X, middle, root)
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """What fits on the same rows share: their mean, and the directions that they span about it."""
+
+    root: FloatArray  # (m,): of the weights, whose mean is 1
+    middle: FloatArray  # (p,): mean of the rows
+    U: FloatArray  # (m, r): singular vectors of the centred, weighted rows
+    S: FloatArray  # (r,): singular values
+    back: Any  # from coefficients along directions to weights of columns
+    _tried: dict[float, _Variances] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, X: Any, weights: Any = None) -> Directions:
+        """Find those of rows, dense or sparse, of shape (m, p)."""
+        root = np.ones(X.shape[0]) if weights is None else np.sqrt(np.asarray(weights, dtype=np.float64))
+        root /= np.sqrt(np.mean(root**2))
+        middle = _mean(X, root**2 / len(root))
+        return cls(root, middle, *_directions(X, middle, root))
+
+    def variances(self, known: float) -> _Variances:
+        """All that are tried, with noise of a known variance."""
+        if known not in self._tried:
+            self._tried[known] = _Variances.of(self.S, known)
+        return self._tried[known]
+
+
+@dataclass(frozen=True, eq=False)
+class _Variances:
+    """Variances that are tried: of the noise, shape (v, 1), and of a weight, shape (1, a)."""
+
+    noise: FloatArray
+    priors: FloatArray
+    total: FloatArray  # (v, a, r): of the votes along each direction
+    logs: FloatArray  # (v, a): sum of the logarithms of those
+
+    @classmethod
+    def of(cls, S: FloatArray, known: float) -> _Variances:
+        """For directions with these singular values, and a known variance of noise beside the rest."""
+        size = max(float(np.sqrt(np.mean(S**2))) if len(S) else 1.0, 1e-150)
+        noise, priors = known + _REST[:, None] ** 2 + _LEAST**2, (_PRIOR[None] / size) ** 2
+        total = priors[:, :, None] * S**2 + noise[:, :, None]
+        return cls(noise, priors, total, np.log(total).sum(axis=2))
+
+    def most_likely(self, Z: FloatArray, left: float, spare: int) -> tuple[float, float]:
+        """Prior variance of a weight, and variance of the noise, that maximise the evidence.
+
+        Votes have the coefficients Z along the directions, and a sum of squares `left` along `spare` others.
+        """
+        fit = (np.sum(Z**2, axis=1) / self.total).sum(axis=2) + Z.shape[1] * self.logs
+        evidence = -0.5 * (fit + left / self.noise + spare * np.log(self.noise))
+        at = np.unravel_index(int(evidence.argmax()), evidence.shape)
+        return float(self.priors[0, at[1]]), float(self.noise[at[0], 0])
 
 
 def _mean(X: Any, share: FloatArray) -> FloatArray:
@@ -169,20 +217,3 @@ def _roots(inner: FloatArray, least: float) -> tuple[FloatArray, FloatArray]:
     largest = values.max(initial=0.0)
     kept = values > (_FLOOR * max(largest, 1e-300) if largest > least else np.inf)
     return np.sqrt(values[kept]), vectors[:, kept]
-
-
-def _most_likely(S: FloatArray, Z: FloatArray, left: float, spare: int, known: float) -> tuple[float, float]:
-    """Prior variance of a weight, and variance of the noise, that maximise the evidence."""
-    best = (-np.inf, 1.0, 1.0)
-    size = max(float(np.sqrt(np.mean(S**2))) if len(S) else 1.0, 1e-150)
-    squares = np.sum(Z**2, axis=1)
-    for deviation in _REST:
-        variance = known + deviation**2 + _LEAST**2
-        priors = (_PRIOR / size) ** 2
-        total = priors[:, None] * S**2 + variance
-        evidence = -0.5 * (squares / total + Z.shape[1] * np.log(total)).sum(axis=1)
-        evidence -= 0.5 * (left / variance + spare * np.log(variance))
-        top = int(evidence.argmax())
-        if evidence[top] > best[0]:
-            best = (float(evidence[top]), float(priors[top]), float(variance))
-    return best[1], best[2]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pate_cli.types import FloatArray
+
+if TYPE_CHECKING:
+    from pate_cli.students.kernel import Directions
 
 __all__ = ["power_of"]
 
@@ -35,9 +38,11 @@ def power_of(student: Any, P: FloatArray, shares: FloatArray, noise: float, n_te
     `P` are the features of the points asked, shape (m, p), `shares` those released, with noise of a known
     standard deviation on each, shape (m, C). Only released and public numbers go in.
     """
+    from pate_cli.students.kernel import Directions
+
     usual = np.log(np.clip(shares.mean(axis=0), _LEAST, 1.0))
     released = _energy(shares, n_teachers) - noise**2 * shares.shape[1]
-    at = cache(partial(_simulated, P, usual, student.part_size, noise))
+    at = cache(partial(_simulated, P, Directions.of(P), usual, student.part_size, noise))
     below, above = _STEEPNESS[0], _STEEPNESS[-1]
     while between := [each for each in _STEEPNESS if below < each < above]:
         middle = between[(len(between) - 1) // 2]
@@ -48,14 +53,14 @@ def power_of(student: Any, P: FloatArray, shares: FloatArray, noise: float, n_te
 
 
 def _simulated(
-    P: FloatArray, usual: FloatArray, part_size: int, noise: float, steepness: float
+    P: FloatArray, directions: Directions, usual: FloatArray, part_size: int, noise: float, steepness: float
 ) -> tuple[float, float]:
     """Energy of the simulated shares, and the logarithm of the best power, where functions are so steep."""
-    from pate_cli.students.kernel import KernelStudent, directions_of
+    from pate_cli.students.kernel import KernelStudent
 
     rng, (m, C) = np.random.default_rng(0), (len(P), len(usual))
     seen, centred = np.column_stack([P, np.ones(m)]), P - P.mean(axis=0)
-    losses, energy, spanned = np.zeros(len(_POWERS)), 0.0, directions_of(P)
+    losses, energy = np.zeros(len(_POWERS)), 0.0
     for _ in range(_FUNCTIONS):
         drawn = centred @ rng.normal(size=(P.shape[1], C))
         p = _softmax(usual + steepness * drawn / max(float(drawn.std()), 1e-12))
@@ -63,7 +68,7 @@ def _simulated(
         noisy = exact + noise * rng.normal(size=exact.shape)
         if C == 2:
             noisy[:, 0] = 1 - noisy[:, 1]
-        fitted = KernelStudent(part_size).fit_shares(P, noisy, noise=noise, spanned=spanned)
+        fitted = KernelStudent(part_size).fit_shares(P, noisy, noise=noise, directions=directions)
         logs = np.log(fitted.predict_proba(P))
         losses -= (p * _log_softmax(_POWERS[:, None, None] * logs)).sum(axis=(1, 2))
         energy += _energy(exact, _TEACHERS) / _FUNCTIONS
