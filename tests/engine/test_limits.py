@@ -42,3 +42,20 @@ def test_a_class_with_hardly_a_record(n_of_one):
     assert np.mean(model.predict(sp.csr_matrix(X)) == 0) > 0.95
     if n_of_one < 3:
         assert (family, type(model)) == ("constant", DummyClassifier)
+
+
+@pytest.mark.parametrize("kind", ["flags", "few values", "numbers"])
+def test_fewer_bins_give_the_same_trees(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = {
+        "flags": sp.csr_matrix(rng.random((900, 6)) < 0.3, dtype=np.float64),
+        "few values": np.where(rng.random((900, 3)) < 0.1, np.nan, rng.integers(-3, 4, (900, 3))),
+        "numbers": rng.normal(size=(900, 3)),
+    }[kind]
+    dense = X.toarray() if sp.issparse(X) else np.nan_to_num(X)
+    y = (dense.sum(axis=1) + rng.normal(size=900) > dense.sum(axis=1).mean()).astype(np.int64)
+    trees, _ = fitted_model(0, X, y, 2, 1)
+    assert trees[-1].max_bins == {"flags": 2, "few values": 8, "numbers": 255}[kind]
+    monkeypatch.setattr(limits, "_set_bins", lambda *_: None)
+    usual, _ = fitted_model(0, X, y, 2, 1)
+    assert np.array_equal(trees.predict_proba(X), usual.predict_proba(X))
