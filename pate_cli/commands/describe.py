@@ -27,6 +27,7 @@ from pate_cli.terminal import check_file, write_output
 __all__ = ["add_parser", "main"]
 
 _MOST = 20
+_COMMAND = "pate data describe"
 _AS_WRITTEN = "# as written, before any edit: "
 
 
@@ -97,10 +98,15 @@ def main(options: argparse.Namespace) -> int:
     code = 2 if found.refused else 3 if asked else 0
     if code != 2:
         data = os.path.relpath(options.file, output.parent)
-        questions = {ask.column or "format": f"{ask.question} (--set {ask.answer})" for ask in asked}
-        if options.target in questions:
-            questions["target"] = questions.pop(options.target)
-        write_output(output, _signed(as_yaml(replace(found.schema, data=data), questions)))
+        schema, questions = replace(found.schema, data=data), {}
+        for ask in asked:  # counts, cells and words of private records are for the screen alone
+            asks = f"{ask.question} (--set {ask.answer})" if options.public else f"{ask.key}: see {_COMMAND}"
+            questions["target" if ask.column == options.target else ask.column or "format"] = asks
+        if not options.public:
+            open_ = {ask.column for ask in asked if ask.key == "missing"}
+            columns = {n: replace(c, missing=None) if n in open_ else c for n, c in schema.columns.items()}
+            schema = replace(schema, columns=columns)
+        write_output(output, _signed(as_yaml(schema, questions)))
     if options.json:
         _print_json(table, found, output if code != 2 else None)
     else:

@@ -245,3 +245,21 @@ def test_columns_of_parquet_and_json_that_a_table_does_not_hold(tmp_path, capsys
         0,
         [("id", "identifiers"), ("tags", "holds lists or objects")],
     )
+
+
+def test_questions_on_private_records_are_for_the_screen_alone(tmp_path, capsys):
+    columns = {
+        "x": lambda i: -999 if i % 9 == 0 else i % 40,
+        "g": lambda i: "gestohlen" if i % 9 == 0 else i % 40,
+        "m": lambda i: "ja" if i % 3 else "",
+        "y": lambda i: "" if i % 8 == 0 else label(i),
+    }
+    path = table(tmp_path / "f.csv", columns)
+    assert main(["data", "describe", str(path), "--target", "y"]) == 3
+    shown, text = capsys.readouterr().out, (tmp_path / "f.schema.yaml").read_text()
+    for private in ("-999", "gestohlen", "14", "ja", "15"):
+        assert private in shown
+        assert private not in text.partition("columns:")[2]
+    assert text.count("# ASK") == 4
+    assert main(["plan", f"dataset={tmp_path / 'f.schema.yaml'}"]) == 2
+    assert "to decide: missing: see pate data describe" in capsys.readouterr().err
