@@ -12,6 +12,7 @@ from pate_cli.checks import take
 from pate_cli.datasets import find, kind_of
 from pate_cli.datasets.csv_files import ENCODING, SEPARATOR, CsvFormat, read_csv
 from pate_cli.datasets.reading import RecordTable
+from pate_cli.errors import DataError
 
 __all__ = ["add_format_options", "read_table"]
 
@@ -37,7 +38,11 @@ def read_table(
 
     What the options leave open is as in `form`, of a schema.
     """
-    if read := getattr(find(kind_of(path)), "read", None):
+    kind = kind_of(path)
+    if kind == "npz" or path.suffix.lower() in (".svm", ".libsvm"):
+        accepted = f"a table, of CSV, JSON lines or Parquet; numbers alone have no schema (dataset={kind})"
+        raise DataError(f"{path}: no table; accepted: {accepted}")
+    if read := getattr(find(kind), "read", None):
         table: RecordTable = read(path, text)
         return table
     sep = None if options.sep is None else take("--sep", options.sep, SEPARATOR)

@@ -43,13 +43,20 @@ def _read(path: Path) -> LoadedFile:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             check_members(arrays.zip, len(content))
+            if "X" not in arrays.files:
+                raise DataError(f"it holds {', '.join(arrays.files) or 'nothing'}; accepted: X and y")
             X, y = arrays["X"], arrays["y"] if "y" in arrays.files else None
+        if y is not None and y.dtype.kind == "S":
+            y = np.char.decode(y, "utf-8")
+        y = y[:, 0] if y is not None and y.ndim == 2 and y.shape[1] == 1 else y
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
     except MemoryError:
         raise DataError(f"{path}: its arrays do not fit into memory") from None
     except (ValueError, OSError, EOFError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path}: not an .npz file with X and y ({' '.join(str(error).split())})") from None
+        said = " ".join(str(error).split())
+        said = "an array of objects; accepted: numbers, or y.astype(str)" if "pickle" in said else said
+        raise DataError(f"{path}: not an .npz file with X and y ({said})") from None
     if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
         raise DataError(f"{path}: X is {X.dtype} of shape {X.shape}; numbers are needed, a row a record")
     if y is not None and (y.shape != X.shape[:1] or y.dtype.kind not in "biufU"):

@@ -49,7 +49,7 @@ def typed_cells(
     import pandas as pd
 
     sample = _sample(body, names, delimiter, quote)
-    point = decimal or _decimal(sample.values(), delimiter)
+    point = decimal or _decimal(sample.values())
     late = {name for name, cells in sample.items() if not _may_be_numbers(cells, point)} | {*text}
     keys = list(range(len(names)))  # names may be empty
 
@@ -101,10 +101,8 @@ def _sample(body: bytes, names: Sequence[str], delimiter: str, quote: str) -> di
     return {name: [row[at].strip() for row in rows if len(row) > at] for at, name in enumerate(names)}
 
 
-def _decimal(columns: Iterable[Sequence[str]], delimiter: str) -> str:
+def _decimal(columns: Iterable[Sequence[str]]) -> str:
     """Separator of decimals in more columns; each needs two cells that can be read in one way alone."""
-    if delimiter == ",":
-        return "."
     votes: Counter[str] = Counter()
     for cells in columns:
         numbers = (NUMBER.fullmatch(normal(text)) for text in cells if "," in text or "." in text)

@@ -109,7 +109,7 @@ def days_of(format: str | None) -> Callable[[str], float | None]:
     `d-m-y from 1927` takes two digits for a year from 1927 on; else they are one from 1950 on.
     """
     written, _, first = (format or "y-m-d").partition(" from ")
-    forms = [form for form in written.split(" or ") if form in DATES]
+    forms = [form for form in (*written.split(" or "), "y-m-d") if form in DATES]  # which has one meaning
     century = int(first) if first.isdecimal() else 1950
 
     def parse(text: str) -> float | None:

@@ -156,6 +156,8 @@ class RecordTable:
         if not missing and (labels.codes < 0).any():
             row = int(np.argmin(labels.codes))
             accepted = "accepted: a text or a number in each record"
+            if key == "dataset.target":
+                accepted += f", or pate data describe ... --set {name}.missing=dropped, which leaves it out"
             raise DataError(f"{self.place(row)}: {key} {name!r} has {self.cell(name, row)!r}; {accepted}")
         return labels.distinct(f"{key} {name!r}", self.place, self.decimal) if distinct else labels
 

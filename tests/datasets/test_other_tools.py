@@ -6,9 +6,11 @@ import csv
 import json
 import shlex
 
+import numpy as np
 import pytest
 
 from pate_cli.cli import main
+from pate_cli.datasets import load
 from pate_cli.datasets.dates import as_date, days_of, seconds_of
 
 N = 120
@@ -263,3 +265,23 @@ def test_questions_on_private_records_are_for_the_screen_alone(tmp_path, capsys)
     assert text.count("# ASK") == 4
     assert main(["plan", f"dataset={tmp_path / 'f.schema.yaml'}"]) == 2
     assert "to decide: missing: see pate data describe" in capsys.readouterr().err
+
+
+def test_decimal_commas_between_commas_are_read_without_a_schema(tmp_path):
+    columns = {"x": lambda i: v(i).replace(".", ","), "g": lambda i: "pq"[i % 2], "y": label}
+    data = load("csv", path=table(tmp_path / "f.csv", columns), target="y")
+    assert data.X["x"].max() == 17
+
+
+def test_a_date_of_years_months_and_days_is_read_in_any_column():
+    assert days_of("d-m-y")("2024-02-01") == days_of("d-m-y")("01.02.2024")
+
+
+def test_arrays_as_keras_and_c_write_them(tmp_path, capsys):
+    X, y = np.arange(120.0).reshape(-1, 2), np.array([b"a", b"b"] * 30)
+    np.savez(tmp_path / "f.npz", X=X, y=y[:, None])
+    assert load("npz", path=tmp_path / "f.npz").classes == ("a", "b")
+    np.savez(tmp_path / "g.npz", data=X, target=y)
+    assert main(["plan", "dataset=npz", f"dataset.path={tmp_path / 'g.npz'}"]) == 2
+    assert "it holds data, target; accepted: X and y" in capsys.readouterr().err
+    assert "numbers alone have no schema" in described(capsys, tmp_path / "f.npz")[1]
