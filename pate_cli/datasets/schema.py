@@ -122,8 +122,8 @@ class Schema:
         if new:
             of = sum(other == name for _, other in odd)
             accepted += f" ({of} of {len(table.frame)} cells are none)" if of > 1 else ""
-            mark, name = (".", "point") if table.decimal == "," else (",", "comma")
-            accepted += f"; --decimal {mark} where a {name} stands before decimals" if mark in cell else ""
+            mark, word = (".", "point") if table.decimal == "," else (",", "comma")
+            accepted += f"; --decimal {mark} where a {word} stands before decimals" if mark in cell else ""
         else:
             accepted += f", or {typed('missing', cell)} (such cells are missing), {typed('numeric', name)}"
             accepted += f" (all such), {typed('categories', name)} or {typed('drop', name)}"
