@@ -135,6 +135,7 @@ def read_csv(
         accepted = "CSV, or JSON lines, an object a line, without [ ] around them (dataset=jsonl; .jsonl)"
         raise DataError(f"{path}: {what}, not CSV; accepted: {accepted}")
     found.sign, found.quote = _signs(raw, found, given, form.get("delimiter"))
+    raw = re.sub(rb" +(\n|$)", rb"\1", raw) if found.sign == " " else raw
     raw = raw if found.sign.isascii() else raw.replace(found.sign.encode(), found.delimiter.encode())
     plain = None if found.sign == " " else _plain_records(raw, found)  # several blanks are one
     names, body, lines, marks = plain or _each_record(raw, found)
@@ -161,7 +162,7 @@ def _signs(raw: bytes, found: Written, given: CsvFormat, usual: str | None) -> t
     """Find delimiter and quote: those that cut most of the first lines into equally many cells."""
     sample = raw[:_SAMPLE].decode("utf-8", "replace").splitlines()[:300]
     sign = max(_DELIMITERS, key=lambda one: _share(sample, one))
-    if not usual and _share(sample, sign) == 0 and _share(sample, " ") > 0.9:
+    if not usual and _share(sample, sign) == 0 and _share([line.rstrip() for line in sample], " ") > 0.9:
         sign = " "
     if given.sep is not None:
         if _share(sample, given.sep) == 0 < _share(sample, sign):

@@ -7,7 +7,18 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-__all__ = ["CLOCK", "CLOCKED", "DATES", "EPOCH", "TIMES", "as_date", "days_of", "hours_of", "seconds_of"]
+__all__ = [
+    "CLOCK",
+    "DATES",
+    "EPOCH",
+    "HAS_CLOCK",
+    "HAS_ZONE",
+    "TIMES",
+    "as_date",
+    "days_of",
+    "hours_of",
+    "seconds_of",
+]
 
 _MONTHS = {
     name: number
@@ -75,8 +86,9 @@ CLOCK = re.compile(
 )
 """A time of day, or a duration, as 1 days 02:03:04."""
 
-CLOCKED = re.compile(rf".*?(?:[0-9][:h][0-9]{{2}}|[0-9]T[0-9]{{4}}).*?({_ZONE})?")
-"""A date with a time, and its zone."""
+HAS_CLOCK = re.compile(r"[0-9](?:[:h]|T[0-9][0-9])[0-9][0-9]")
+HAS_ZONE = re.compile(rf"(?:{_ZONE})$")
+"""What a date with a time has in it, and ends in."""
 
 TIMES = ("h:m", "h:m:s")
 EPOCH = dt.date(1970, 1, 1).toordinal()
@@ -131,7 +143,7 @@ def _days(form: str, match: re.Match[str], first: int) -> float | None:
         whole = dt.date(years, number, int(day)).toordinal() - EPOCH
     except ValueError:
         return None
-    ahead = re.search(r"([+-])(\d\d?)(?::?(\d\d))?$", zone or "")
+    ahead = re.search(r"([+-])(\d\d?)(?::?(\d\d))?$", zone) if zone else None
     east = int(ahead[1] + "1") * (int(ahead[2]) * 60 + int(ahead[3] or 0)) if ahead else 0
     return whole + (_seconds(hour, minute, None, half) / 60 - east) / 1440 + int(second or 0) / 86400
 

@@ -18,7 +18,7 @@ import numpy as np
 from pate_cli.datasets.asking import Ask, Decision, as_list, persons_ask
 from pate_cli.datasets.column import ASKED, MOST_EXACT, NO_NUMBER, Column, number_of
 from pate_cli.datasets.column_names import looks_like_unit
-from pate_cli.datasets.dates import CLOCK, CLOCKED, DATES, days_of, seconds_of
+from pate_cli.datasets.dates import CLOCK, DATES, HAS_CLOCK, HAS_ZONE, days_of, seconds_of
 from pate_cli.datasets.distinct import Cells, Seen
 from pate_cli.errors import shortened
 from pate_cli.types import FloatArray
@@ -264,7 +264,8 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
     order, unsure = _order(seen) if "d-m-y" in forms else ("d-m-y", "")
     shown = " or ".join(order if form == "d-m-y" else form for form in DATES if form in forms)
     questions = [unsure] if unsure else []
-    if seen.n(held & cells.mask("century", _of_two_centuries)) > 1:
+    short = {"d-m-y", "d mon y"} & forms.keys()
+    if short and seen.n(held & cells.mask("century", _of_two_centuries)) > 1:
         questions.append(f"are years of two digits of the last hundred years, or from 1950 on ({shown})?")
         shown += f" from {dt.date.today().year - 99}"
     if questions and "format" not in cells.given:
@@ -273,8 +274,8 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
     decision.column = Column("date", format=shown)
     each = cells.parsed(shown, days_of(shown))
     ok = held & ~np.isnan(each)
-    clock = ok & cells.mask("clock", CLOCKED.fullmatch)
-    zoned = clock & cells.mask("zone", lambda text: (found := CLOCKED.fullmatch(text)) and found[1])
+    clock = ok & cells.mask("clock", HAS_CLOCK.search)
+    zoned = clock & cells.mask("zone", HAS_ZONE.search) if clock.any() else clock
     if zoned.any() and (clock & ~zoned).any() and "zone" not in cells.given:
         decision.asked.append(
             Ask(cells.name, "zone", "some times have a zone, others have none: are these UTC?", "UTC")
@@ -332,14 +333,16 @@ def _category(seen: Seen, decision: Decision, target: bool) -> Decision:
     cells, counts, held, n = seen.cells, seen.counts, seen.held, int(seen.counts.sum())
     plain, given = cells.plain, cells.given
     codes = held.sum() > 1 and cells.mask("code", lambda text: re.fullmatch("[A-Z]{2}", text))[held].all()
-    if codes and not target and not {"missing", "answers"} & given.keys():
-        decision.column = replace(decision.column, answers=["NA"])
-        na = (counts > 0) & np.array([text == "NA" for text in plain], dtype=bool)
-        if na.any():
-            code = plain[int(np.argmax(held))]
-            question = f"NA ({seen.n(na):,} cells) is a code as {code}, not a missing value"
-            decision.asked.append(Ask(cells.name, "answers", question, "[NA]", safe=True))
-        held = held | na
+    signs = seen.n(held & cells.mask("plus", "+".__eq__)) > 1
+    word = "-" if signs else "NA" if codes and not target else ""
+    if word and not {"missing", "answers"} & given.keys():
+        decision.column = replace(decision.column, answers=[word])
+        same = (counts > 0) & cells.mask(word, word.__eq__)
+        if same.any() and not target:
+            code = "+" if signs else plain[int(np.argmax(held))]
+            question = f"{word} ({seen.n(same):,} cells) is a code as {code}, not a missing value"
+            decision.asked.append(Ask(cells.name, "answers", question, as_list([word]), safe=True))
+        held = held | same
     asked = [i for i in np.flatnonzero(held & cells.wordy) if cells.low[i] in ASKED]
     if target and asked:
         every = [plain[i] for i in asked]

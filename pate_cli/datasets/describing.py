@@ -268,10 +268,9 @@ def may_name_persons(
 ) -> Iterator[tuple[str, int]]:
     """Columns that may name persons, of more than one record each; and how many."""
     repeats, n = {ask.column for ask in asked if ask.key == "persons"}, len(table.frame)
-    for name in names:
+    for name in filter(looks_like_unit, names):
         distinct = int(table.frame[name].nunique())
-        named = names_persons(name) or (name in repeats and looks_like_unit(name))
-        if 2 < distinct < n and (named or (looks_like_unit(name) and distinct > n // 10)):
+        if 2 < distinct < n and (names_persons(name) or name in repeats or distinct > n // 10):
             yield name, distinct
 
 

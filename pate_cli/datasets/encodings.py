@@ -109,8 +109,8 @@ def _unexplained(raw: bytes, name: str) -> set[int]:
     """Lines with a character that is not usual in the languages of an encoding."""
     usual = set(_LETTERS[name])
     # a word of Latin letters has some of ASCII, one of others none, nor a large behind a small one
-    other = "[A-Za-z][^\\W\\d_\x00-\x7f]|[а-яё][А-ЯЁ]|[α-ωά-ώ][Α-ΩΆ-Ώ]|ς\\w"
-    latin = "[^\\W\\d_\x00-\x7f]{4}|[a-zß-ü][½¤§°£¿¡”“„«»][a-z]"  # no symbol within a word
+    other = "[A-Za-z][^\\W\\d_\x00-\x7f]|[^\\W\\d_\x00-\x7f][A-Za-z]|[а-яё][А-ЯЁ]|[α-ωά-ώ][Α-ΩΆ-Ώ]|ς\\w"
+    latin = "[^\\W\\d_\x00-\x7f]{4}|[a-zß-ü][½¤§°£¿¡”“„«»][a-z]|\\b[œŒ]\\b"  # no sign within a word
     strange = re.compile(other if name in _OTHER_SCRIPTS else latin)
     lines = enumerate(raw.decode(name, "replace").split("\n"))
     odd = ((i, line) for i, line in lines if not line.isascii())

@@ -13,7 +13,7 @@ from pate_cli.datasets.names import normal
 __all__ = ["are_row_names", "are_units", "is_footer", "is_record", "may_be_below", "n_filled"]
 __all__ += ["uncomment_header", "units_of", "usual_of", "without_comments"]
 
-_UNITS = re.compile(r"-|\(?\[?([%‰°µμ]?[A-Za-z]{0,5}([/²³][A-Za-z0-9]{0,4})?|years?|Jahre|ans)\]?\)?")
+_UNITS = re.compile(r"\(?\[?(-|[%‰°µμ]?[A-Za-z]{0,5}([/²³][A-Za-z0-9]{0,4})?|years?|Jahre|ans)\]?\)?")
 _FOOTER = re.compile(r"\W*(total|sum|summe|gesamt|source|quelle|note|generated|n ?=)\b", re.IGNORECASE)
 _FIGURE = re.compile(
     r"\W*(grand |sub)?(total|totale|totaal|sum|summe|somme|suma|gesamt\w*|toplam|итого|всего|合計|mean"
@@ -96,16 +96,13 @@ def units_of(rows: Sequence[tuple[int, list[str]]], names: Sequence[str]) -> dic
     """Units by column, if the first line holds them, and numbers are below it; else nothing."""
     if not rows or len(rows[0][1]) != len(names) or not n_filled(rows[0][1]) or not are_units(rows[0][1]):
         return {}
-    units = {
-        i: cell.strip(" -()[]")
-        for i, cell in enumerate(rows[0][1])
-        if cell.strip().casefold() not in _NO_UNIT
-    }
+    written = [cell.strip(" -()[]") for cell in rows[0][1]]
+    units = {i: unit for i, unit in enumerate(written) if unit.casefold() not in _NO_UNIT}
     below = [[normal(row[i]) for _, row in rows[1:30] if len(row) == len(names)] for i in units]
     held = [[text for text in cells if text.casefold() not in MISSING] for cells in below]
     if not all(len(texts) > 1 and all(map(NUMBER.fullmatch, texts)) for texts in held):
         return {}
-    return {names[i]: unit for i, unit in units.items() if unit}
+    return {names[i]: unit for i, unit in units.items()}
 
 
 def uncomment_header(rows: Sequence[tuple[int, list[str]]]) -> None:

@@ -148,7 +148,11 @@ class RecordTable:
         """
         texts, codes = distinct_texts(self.frame[name])
         plain = [normal(text) if one else text for text in texts]
-        held = [not is_missing(normal(text), words) and not _INFINITE.fullmatch(text) for text in plain]
+        signs = {"-"} if "+" in map(normal, plain) else set()  # positive and negative
+        held = [
+            normal(text) in signs or not (is_missing(normal(text), words) or _INFINITE.fullmatch(text))
+            for text in plain
+        ]
         names = list(dict.fromkeys(text for text, has in zip(plain, held, strict=True) if has))
         at = {text: number for number, text in enumerate(names)}
         numbers = [at[text] if has else -1 for text, has in zip(plain, held, strict=True)]

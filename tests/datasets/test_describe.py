@@ -365,6 +365,8 @@ LAYOUTS = {
         *ROWS,
     ],
     "a second file behind the first": ["v,g,y", *ROWS[:30], "\ufeffv,g,y", *ROWS[30:], "\x1a"],
+    "units in brackets": ["v,g,y", "[kg],[-],[-]", *ROWS],
+    "a fixed width": [f"{a:<6}{b:<3}{c:<3}" for a, b, c in (row.split(",") for row in ["v,g,y", *ROWS])],
     "letters in the header alone": ["v,g,y", *ROWS],
 }
 

@@ -123,6 +123,7 @@ ASKED = {
         "--set",
     ),
     "a class or none": ("y", lambda i: ["unknown", "a", "b"][i % 3], "--set"),
+    "negative, not missing": ("d", lambda i: ["+", "-", "++"][i % 3], "--set"),
     "few persons": ("patient", lambda i: f"P{i % 12}", "--unit"),
     "a record for a header": ("a", label, "--no-header"),
 }
@@ -271,6 +272,19 @@ def test_decimal_commas_between_commas_are_read_without_a_schema(tmp_path):
     columns = {"x": lambda i: v(i).replace(".", ","), "g": lambda i: "pq"[i % 2], "y": label}
     data = load("csv", path=table(tmp_path / "f.csv", columns), target="y")
     assert data.X["x"].max() == 17
+
+
+def test_minus_beside_plus_is_a_label(tmp_path, capsys):
+    path = table(tmp_path / "f.csv", {"x": v, "y": lambda i: "+-"[i * i % 7 > 2]})
+    code, said = described(capsys, path, "--target", "y")
+    assert (code, said["classes"]) == (0, ["+", "-"])
+    assert main(["plan", f"dataset={tmp_path / 'f.schema.yaml'}"]) == 0
+    assert load("csv", path=path, target="y").classes == ("+", "-")
+
+
+def test_letters_of_the_header_alone_say_the_encoding(tmp_path, capsys):
+    path = table(tmp_path / "f.csv", {"âge": v, "y": label}, encoding="cp1252")
+    assert described(capsys, path, "--target", "y")[0] == 0
 
 
 def test_a_date_of_years_months_and_days_is_read_in_any_column():
