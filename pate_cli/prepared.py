@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -176,6 +177,8 @@ def _prepared(config: RunConfig, dataset: Dataset, C: int, *, exact: bool) -> Pr
     )
     calibrated = partial(mechanisms.find(config.mechanism.name).calibrate, options)
     exact = exact and config.release
+    if exact and math.isinf(config.eps):
+        raise ConfigError("eps", config.eps, "a finite number with exact noise")
     all_of_it = whole(calibrated, setting, points, config.generate.share, exact, evaluation)
     plan, promised = all_of_it.plan, all_of_it.guarantee
     if config.release and plan.n_teachers:  # with private records looked at, it is too late to refuse

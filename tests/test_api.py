@@ -164,6 +164,7 @@ def test_sparse_records_and_pipelines():
         ({"public_share": None}, "X_public: missing; or public_share=0.02"),
         ({"classes": ["no", "maybe"]}, "y: a label that is not among `classes`"),
         ({"mechanism": "svt", "eps": 0.001}, "cannot answer"),
+        ({"eps": math.inf, "random_state": None}, "eps: got inf; accepted: a finite number with exact noise"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_one_line(parameters, said):
