@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
@@ -220,8 +221,14 @@ def repeats_that_tell(gap: Interval) -> int | None:
     """How many repeats the difference takes to be told from 0, if it stays; None if too many would."""
     if not _told(gap) or not gap.mean or gap.sign:
         return None
-    needed = math.ceil(gap.n * ((gap.half_width or 0.0) / gap.mean) ** 2)
-    return max(needed, gap.n + 1) if needed <= _MANY * gap.n else None
+
+    def tells(n: int) -> bool:
+        error = gap.standard_error * math.sqrt(gap.n / n)
+        return Interval.around(gap.mean, error, n, gap.level).sign != 0
+
+    counts = range(gap.n + 1, _MANY * gap.n + 1)
+    first = bisect_left(counts, True, key=tells)
+    return counts[first] if first < len(counts) else None
 
 
 def _told(gap: Interval | None) -> TypeGuard[Interval]:

@@ -84,6 +84,8 @@ def _many(every: dict[str, Table]) -> Report:
     unlike = len(every["settings"].cells)
     settings = f"{unlike} setting{'s' * (unlike != 1)}"
     answer = f"A and B differ in {settings}; {paired} of {len(told)} rows are at the same splits."
+    if not told:
+        answer = f"A and B differ in {settings}, and have no row in common."
     return Report(answer=answer, table=table, notes=list(table.remarks), files=every)
 
 
@@ -128,6 +130,9 @@ def _apart(rows: Sequence[MeasuredRow], needed: int) -> NextStep | None:
         text if text == typed[1][key] else f"{text},{typed[1][key].partition('=')[2]}"
         for key, text in typed[0].items()
     ]
+    if sum(text != typed[1][key] for key, text in typed[0].items()) > 1:  # a sweep would have more jobs
+        each = [["pate", "run", *side.values(), f"repeats={needed}"] for side in typed]
+        return "tell them apart", each
     return "tell them apart", [["pate", "run", "-m", *both, f"repeats={needed}"]]
 
 

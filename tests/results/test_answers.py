@@ -7,16 +7,29 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t
 
 from pate_cli.commands.reporting import say
 from pate_cli.results import sentences
-from pate_cli.results.answers import ALIKE, CANNOT, NO_USE, UNKNOWN, USE, WORSE, answer, measure_of
+from pate_cli.results.answers import (
+    ALIKE,
+    CANNOT,
+    NO_USE,
+    UNKNOWN,
+    USE,
+    WORSE,
+    answer,
+    measure_of,
+    repeats_that_tell,
+)
 from pate_cli.results.boards import METRICS, boards_of
+from pate_cli.results.interval import Interval
 from pate_cli.results.marks import plain
 from pate_cli.results.means import rows_of
 from pate_cli.results.next_steps import release_step, wrapped
 from pate_cli.results.report import main_table, report
 from pate_cli.results.settings import ALL_PRIVATE, LIMIT, MAJORITY
+from pate_cli.results.two_results import compare_two
 
 
 def frame(rows, *, share=0.5, seeds=None, **columns):
@@ -282,3 +295,27 @@ def test_a_sentence_keeps_an_interval_together(capsys):
     for pad in range(60, 80):
         say(f"{'x' * pad} 0.200 ± 0.009 nats")
     assert all(("0.200 ± 0.009" in line) == ("±" in line) for line in capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize("n", [2, 3, 10, 50])
+def test_so_many_repeats_tell_and_one_less_does_not(n):
+    error = 1 / np.sqrt(n)
+    needed = repeats_that_tell(Interval.around(0.28, error, n))
+    half = lambda m: t.ppf(0.975, m - 1) * error * np.sqrt(n / m)  # noqa: E731
+    assert half(needed) < 0.28 <= half(needed - 1)
+    assert repeats_that_tell(Interval.around(0.28, 100 * error, n)) is None
+
+
+def test_two_that_differ_in_several_settings_are_run_by_themselves():
+    of = [
+        frame({("best", 1): [0.8, 0.9, 0.9]}, overrides="dataset=d mechanism=best eps=1"),
+        frame({("svt", 2): [0.81, 0.8, 0.95]}, overrides="dataset=d mechanism=svt eps=2"),
+    ]
+    _, commands = compare_two(*of).next_step
+    assert [words[1:-1] for words in commands] == [
+        ["run", "dataset=d", "mechanism=best", "eps=1"],
+        ["run", "dataset=d", "mechanism=svt", "eps=2"],
+    ]
+    of[1]["overrides"] = "dataset=d mechanism=svt eps=1"
+    _, commands = compare_two(*of).next_step
+    assert commands[0][:-1] == ["pate", "run", "-m", "dataset=d", "mechanism=best,svt", "eps=1"]
