@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pate_cli.cli import main
-from pate_cli.datasets import load
+from pate_cli.datasets import cached_split, load
 from pate_cli.datasets.dates import as_date, days_of, seconds_of
 
 N = 120
@@ -299,3 +299,13 @@ def test_arrays_as_keras_and_c_write_them(tmp_path, capsys):
     assert main(["plan", "dataset=npz", f"dataset.path={tmp_path / 'g.npz'}"]) == 2
     assert "it holds data, target; accepted: X and y" in capsys.readouterr().err
     assert "numbers alone have no schema" in described(capsys, tmp_path / "f.npz")[1]
+
+
+def test_two_files_of_one_content_keep_how_each_is_written(tmp_path):
+    path = table(tmp_path / "f.csv", {"x": v, "g": lambda i: "pq"[i % 2], "y": label})
+    (tmp_path / "g.csv").write_text(path.read_text().replace(",", ";"))
+    signs = []
+    for name in ("f.csv", "g.csv"):
+        parts = cached_split(load("csv", path=tmp_path / name, target="y"), np.random.default_rng(0))
+        signs.append(parts.encoder.profile_["schema"]["format"]["delimiter"])
+    assert signs == [",", ";"]
