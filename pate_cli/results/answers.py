@@ -221,13 +221,8 @@ def repeats_that_tell(gap: Interval) -> int | None:
     """How many repeats the difference takes to be told from 0, if it stays; None if too many would."""
     if not _told(gap) or not gap.mean or gap.sign:
         return None
-
-    def tells(n: int) -> bool:
-        error = gap.standard_error * math.sqrt(gap.n / n)
-        return Interval.around(gap.mean, error, n, gap.level).sign != 0
-
     counts = range(gap.n + 1, _MANY * gap.n + 1)
-    first = bisect_left(counts, True, key=tells)
+    first = bisect_left(counts, True, key=lambda n: gap.of_repeats(n).sign != 0)
     return counts[first] if first < len(counts) else None
 
 

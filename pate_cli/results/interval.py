@@ -103,6 +103,10 @@ class Interval:
             return self
         return Interval.around(self.mean, math.hypot(self.standard_error, error), min(self.n, n), self.level)
 
+    def of_repeats(self, n: int) -> Interval:
+        """The interval of n > 1 repeats with the same mean and spread."""
+        return Interval.around(self.mean, self.standard_error * math.sqrt(self.n / n), n, self.level)
+
     def less(self, value: float) -> Interval:
         """The same less a constant."""
         return replace(self, mean=self.mean - value)

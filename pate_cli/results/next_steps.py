@@ -79,7 +79,7 @@ def ledger_init(typed: Sequence[str], eps: float, delta: float | None) -> list[s
 def compare_methods(row: MeasuredRow) -> NextStep | None:
     """The frontier of the data of a single run."""
     eps, typed = row["eps"], overrides(row)
-    if eps is None or not math.isfinite(eps) or not row.n:
+    if eps is None or not math.isfinite(eps) or not row.n or not typed:
         return None
     kept = [text for text in typed if not _of(text, (*_EXPERIMENT, *_RELEASE, "mechanism", "tune"))]
     budgets = ["--eps", ",".join(f"{eps * by:g}" for by in (0.5, 1, 2))]

@@ -44,7 +44,7 @@ def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
     names = [f"{name(row['method'])} ({side}, {_level(row)}%)" for side, row in zip("AB", rows, strict=True)]
     step = None
     if points is None:
-        answer = f"{listed(names)} cannot be compared split by split: {why or 'no repeat is common'}."
+        answer = f"{listed(names)} cannot be compared split by split: {why or 'no repeat has both'}."
     elif points.half_width is None:
         by = ACCURACY.text(points, sign=True)
         answer = f"One split tells {listed(names)} apart by nothing that is sure: {by} points there."

@@ -9,6 +9,7 @@ mean is a measurement: where its error is known, the interval of the difference 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,7 +57,7 @@ OWN: VerdictWord = "own question"
 _GAP = ("mean", "half_width", "n", "level")
 _KEPT = ("margin", "test", "printed_error", "printed_repeats", "label", "most")
 FEWEST = 10  # repeats that a verdict needs: with fewer accuracies Student's t is not near its level
-_MANY = 100
+_MANY, _ENDLESS = 100, 10**15
 
 
 def code_of(word: str) -> VerdictWord:
@@ -187,14 +188,17 @@ class Verdict:
         if gap is None or both is None or both.half_width is None:
             return ""
         distance = abs(gap.mean + margin) if self.test == "above" else abs(abs(gap.mean) - margin)
-        reach = both.half_width / both.standard_error if both.standard_error else math.nan
-        room = (distance / reach) ** 2 - self.printed_error**2
-        if room <= 0:
-            return f"{_NEEDS}no number of repeats decides: the printed number is itself too uncertain"
-        times = gap.standard_error**2 / room
-        if times > _MANY:
+
+        def decides(n: int) -> bool:
+            wide = gap.of_repeats(n).widened(self.printed_error, self.printed_repeats)
+            return (wide.half_width or 0.0) < distance
+
+        counts = range(gap.n + 1, _MANY * gap.n + 1)
+        if (first := bisect_left(counts, True, key=decides)) < len(counts):
+            return f"{_NEEDS}about {counts[first]:,} repeats would tell, if the difference stays"
+        if decides(_ENDLESS):
             return f"{_NEEDS}more than {_MANY} times as many repeats would tell"
-        return f"{_NEEDS}about {math.ceil(times * gap.n):,} repeats would tell, if the difference stays"
+        return f"{_NEEDS}no number of repeats decides: the printed number is itself too uncertain"
 
     def labelled(self, label: str) -> Verdict:
         """The same under a word of `LABELS`, where it applies; the reason keeps what came out."""

@@ -148,7 +148,7 @@ def test_the_error_of_a_printed_number_is_not_pooled_away():
     ("gaps", "needs"),
     [
         ([0.0, 0.1] * 5, "more than 100 times as many repeats would tell"),  # a hair from the margin
-        ([-0.1, 0.1] * 5, "about 536 repeats would tell, if the difference stays"),
+        ([-0.1, 0.1] * 5, "about 405 repeats would tell, if the difference stays"),
     ],
 )
 def test_an_undecided_verdict_says_what_it_needs(gaps, needs):

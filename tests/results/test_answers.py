@@ -319,3 +319,9 @@ def test_two_that_differ_in_several_settings_are_run_by_themselves():
     of[1]["overrides"] = "dataset=d mechanism=svt eps=1"
     _, commands = compare_two(*of).next_step
     assert commands[0][:-1] == ["pate", "run", "-m", "dataset=d", "mechanism=best,svt", "eps=1"]
+
+
+def test_a_run_of_which_no_file_says_what_was_typed_proposes_no_other():
+    old = frame({("best", 1): around(0.8)}).drop(columns="overrides")
+    assert report(old, ["pate", "page"], {}).next_step is None
+    assert report(frame({("best", 1): around(0.8)}), ["pate", "page"], {}).next_step is not None
