@@ -83,6 +83,8 @@ def compare_methods(row: MeasuredRow) -> NextStep | None:
         return None
     kept = [text for text in typed if not _of(text, (*_EXPERIMENT, *_RELEASE, "mechanism", "tune"))]
     budgets = ["--eps", ",".join(f"{eps * by:g}" for by in (0.5, 1, 2))]
+    if "none" in (row["features.name"], typed_value(row, "features")):  # `best` needs them
+        kept += ["--methods", "noisy_gd,scores,gaussian,svt"]
     return "compare it with other methods", [["pate", "frontier", *kept, *budgets, "--repeats", "10"]]
 
 

@@ -60,6 +60,12 @@ def test_from_a_plan_to_a_release(own, capsys):
     assert "Left in the ledger: eps 0 of 2." in " ".join(capsys.readouterr().out.split())
 
 
+def test_of_a_run_on_plain_columns(own, capsys):
+    argv = ["run", *OWN, "mechanism=gaussian", "features=none", "teacher.size=40", "eps=4"]
+    (frontier,) = printed(capsys, *argv)
+    assert printed(capsys, *["1" if word == "10" else word for word in frontier], "--no-limit")
+
+
 def test_a_plan_of_tune_is_run_with_its_candidates(own, capsys):
     (tune,) = printed(capsys, "plan", "tune", *OWN, "teacher.size=40", "student=logistic,tree", "eps=4")
     assert tune == ["tune", *OWN, "teacher.size=40", "student=logistic,tree", "eps=4"]

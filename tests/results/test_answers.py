@@ -321,6 +321,13 @@ def test_two_that_differ_in_several_settings_are_run_by_themselves():
     assert commands[0][:-1] == ["pate", "run", "-m", "dataset=d", "mechanism=best,svt", "eps=1"]
 
 
+def test_a_run_on_plain_columns_is_compared_with_what_takes_them():
+    (_, (command,)) = report(
+        frame({("svt", 1): around(0.8)}, overrides="dataset=d features=none mechanism=svt"), ["pate"], {}
+    ).next_step
+    assert command[2:6] == ["dataset=d", "features=none", "--methods", "noisy_gd,scores,gaussian,svt"]
+
+
 def test_a_run_of_which_no_file_says_what_was_typed_proposes_no_other():
     old = frame({("best", 1): around(0.8)}).drop(columns="overrides")
     assert report(old, ["pate", "page"], {}).next_step is None
