@@ -49,8 +49,8 @@ def release_step(answer: Advice) -> NextStep | None:
         return None
     if row["release"] == "no" or str(row["protects"]).startswith("the label"):
         return None
-    if typed_value(row, "mechanism") == "tune":
-        return None  # its candidates are no overrides
+    if typed_value(row, "mechanism") == "tune" or typed_value(row, "dataset") == "shards":
+        return None  # candidates are no overrides, and shards are not released
     kept = [text for text in overrides(row) if not _of(text, (*_EXPERIMENT, *_RELEASE))]
     if not any(_key(text).startswith(_PUBLIC) for text in kept):
         if row["protects"] or typed_value(row, "dataset.unit") not in ("", "null"):
@@ -81,9 +81,13 @@ def compare_methods(row: MeasuredRow) -> NextStep | None:
     eps, typed = row["eps"], overrides(row)
     if eps is None or not math.isfinite(eps) or not row.n or not typed:
         return None
+    if typed_value(row, "dataset") == "shards":
+        return None  # it has a teacher for each file, and baselines have few
     kept = [text for text in typed if not _of(text, (*_EXPERIMENT, *_RELEASE, "mechanism", "tune"))]
     budgets = ["--eps", ",".join(f"{eps * by:g}" for by in (0.5, 1, 2))]
-    if "none" in (row["features.name"], typed_value(row, "features")):  # `best` needs them
+    if typed_value(row, "split.public") == "auto":
+        kept += ["--methods", "gaussian,svt"]  # others have no bound for it
+    elif "none" in (row["features.name"], typed_value(row, "features")):  # `best` needs them
         kept += ["--methods", "noisy_gd,scores,gaussian,svt"]
     return "compare it with other methods", [["pate", "frontier", *kept, *budgets, "--repeats", "10"]]
 

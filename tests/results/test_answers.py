@@ -321,11 +321,15 @@ def test_two_that_differ_in_several_settings_are_run_by_themselves():
     assert commands[0][:-1] == ["pate", "run", "-m", "dataset=d", "mechanism=best,svt", "eps=1"]
 
 
-def test_a_run_on_plain_columns_is_compared_with_what_takes_them():
-    (_, (command,)) = report(
-        frame({("svt", 1): around(0.8)}, overrides="dataset=d features=none mechanism=svt"), ["pate"], {}
-    ).next_step
+def test_a_run_is_compared_with_what_takes_its_settings():
+    def step(typed):
+        return report(frame({("svt", 1): around(0.8)}, overrides=typed), ["pate"], {}).next_step
+
+    _, (command,) = step("dataset=d features=none mechanism=svt")
     assert command[2:6] == ["dataset=d", "features=none", "--methods", "noisy_gd,scores,gaussian,svt"]
+    _, (command,) = step("dataset=d split.public=auto mechanism=svt")
+    assert command[4:6] == ["--methods", "gaussian,svt"]
+    assert step("dataset=shards dataset.path=x mechanism=svt") is None
 
 
 def test_a_run_of_which_no_file_says_what_was_typed_proposes_no_other():
