@@ -130,7 +130,7 @@ def _check(table: RecordTable, found: Described, options: argparse.Namespace) ->
         if len(names) < 2:
             accepted = f"two classes or more, as --set {target}.levels=[A,B]"
             raise ConfigError(f"{target}.levels", names, accepted)
-        labels = table.labels(target, words, "--target", missing=True, one=True)
+        labels = table.labels(target, words, "--target", declared=names, missing=True, one=True)
         codes = labels.codes[labels.codes >= 0]
         classes_of(replace(labels, codes=codes), f"{table.path}, column {target!r} (--target)", len(codes))
     if options.unit is not None:

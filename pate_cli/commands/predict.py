@@ -194,7 +194,9 @@ def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
     frame, remarks = read_new(schema, table)
     target = args.target or (schema.target if schema.target in columns else None)
     labels = (
-        None if target is None else table.labels(target, schema.missing, "--target", missing=True, one=True)
+        None
+        if target is None
+        else table.labels(target, schema.missing, "--target", declared=model.classes, missing=True, one=True)
     )
     names = None
     if args.id is not None:

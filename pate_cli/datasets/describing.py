@@ -75,7 +75,8 @@ def describe(
     edits = edits or {}
     n_records = len(table.frame)
     if target is not None and edits.get(target, {}).get("missing") == "dropped":
-        table = table.labelled(target, words)
+        levels = edits.get(target, {}).get("levels")
+        table = table.labelled(target, words, levels if isinstance(levels, list) else None)
     decisions, point = _decisions(table, target, unit, edits, public, words, used)
     written = table.written
     asked = [Ask("", key, question, "") for key, question in written.asked]

@@ -49,12 +49,15 @@ def is_record(cells: Sequence[str], others: Iterable[Sequence[str]]) -> bool:
 
 
 def without_comments(rows: Sequence[tuple[int, list[str]]]) -> tuple[list[Any], list[Any]]:
-    """Lines that are no comments, and those that are, of one cell or not all; orders may be #1, #2."""
+    """Lines that are no comments, and those that are, of one cell or not all, but for orders as #1.
+
+    Below the header each line is judged by itself.
+    """
     first = next((i for i, row in enumerate(rows) if not _is_marked(row[1])), len(rows))
-    often = 2 * sum(_is_marked(cells) and n_filled(cells) > 1 for _, cells in rows) > len(rows)
     kept, left_out = list[Any](), list[Any]()
     for i, row in enumerate(rows):
-        few = n_filled(row[1]) == 1 or (n_filled(row[1]) < len(row[1]) and not often)
+        numbered = re.match(r"\s*#\d", row[1][0])
+        few = n_filled(row[1]) == 1 or (n_filled(row[1]) < len(row[1]) and not numbered)
         (left_out if _is_marked(row[1]) and (i < first or few) else kept).append(row)
     return kept, left_out
 

@@ -16,7 +16,7 @@ from pate_cli.datasets.column_names import has_row_names
 from pate_cli.datasets.labels import Labels, number_in
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.unpacking import unpacked
-from pate_cli.errors import DataError
+from pate_cli.errors import DataError, shortened
 from pate_cli.terminal import open_file
 
 if TYPE_CHECKING:
@@ -138,19 +138,21 @@ class RecordTable:
         words: Collection[str],
         key: str,
         *,
+        declared: Collection[str] | None = None,
         missing: bool = False,
         one: bool = False,
         distinct: bool = True,
     ) -> Labels:
         """Texts of the column that the option `key` names; a record may have none, -1, where `missing`.
 
+        No other record decides on one: "-", "NA" and the like are none, unless `declared`, as classes are.
         Two that read alike are refused, or `one`; two that are equal as numbers too, where `distinct`.
         """
         texts, codes = distinct_texts(self.frame[name])
         plain = [normal(text) if one else text for text in texts]
-        signs = {"-"} if "+" in map(normal, plain) else set()  # positive and negative
         held = [
-            normal(text) in signs or not (is_missing(normal(text), words) or _INFINITE.fullmatch(text))
+            normal(text) in (declared or ())
+            or not (is_missing(normal(text), words) or _INFINITE.fullmatch(text))
             for text in plain
         ]
         names = list(dict.fromkeys(text for text, has in zip(plain, held, strict=True) if has))
@@ -161,13 +163,18 @@ class RecordTable:
             row = int(np.argmin(labels.codes))
             accepted = "accepted: a text or a number in each record"
             if key == "dataset.target":
+                if text := self.cell(name, row).strip():
+                    accepted += f", or dataset.classes with {shortened(repr(text))} among them"
                 accepted += f", or pate data describe ... --set {name}.missing=dropped, which leaves it out"
             raise DataError(f"{self.place(row)}: {key} {name!r} has {self.cell(name, row)!r}; {accepted}")
         return labels.distinct(f"{key} {name!r}", self.place, self.decimal) if distinct else labels
 
-    def labelled(self, target: str, words: Collection[str]) -> RecordTable:
-        """The records that have a label."""
-        kept = self.labels(target, words, "dataset.target", missing=True, distinct=False).codes >= 0
+    def labelled(
+        self, target: str, words: Collection[str], declared: Collection[str] | None = None
+    ) -> RecordTable:
+        """The records that have a label; see `labels`."""
+        labels = self.labels(target, words, "dataset.target", declared=declared, missing=True, distinct=False)
+        kept = labels.codes >= 0
         return replace(self, frame=self.frame[kept], marks=None if self.marks is None else self.marks[kept])
 
 

@@ -63,7 +63,7 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
     private = read(where, text)
     _check_target(target, private)
     if declared is not None and declared.target_missing == "dropped":
-        private = private.labelled(target, declared.missing)
+        private = private.labelled(target, declared.missing, options.classes or declared.classes)
     test = None if test_path is None else read(test_path, text)
     if test is not None and target not in test.columns:
         raise ConfigError("dataset.test", str(test.path), f"a file with the target {target!r}")
@@ -279,7 +279,13 @@ def _labels(
     and a missing one is empty.
     """
     labels = table.labels(
-        target, words, "dataset.target", missing=missing or bought, one=one, distinct=not bought
+        target,
+        words,
+        "dataset.target",
+        declared=levels,
+        missing=missing or bought,
+        one=one,
+        distinct=not bought,
     )
     absent = labels.codes < 0
     if bought:

@@ -11,7 +11,9 @@ import pytest
 
 from pate_cli.cli import main
 from pate_cli.datasets import cached_split, load
+from pate_cli.datasets.csv_files import CsvFormat, read_csv
 from pate_cli.datasets.dates import as_date, days_of, seconds_of
+from pate_cli.errors import DataError
 
 N = 120
 
@@ -279,7 +281,20 @@ def test_minus_beside_plus_is_a_label(tmp_path, capsys):
     code, said = described(capsys, path, "--target", "y")
     assert (code, said["classes"]) == (0, ["+", "-"])
     assert main(["plan", f"dataset={tmp_path / 'f.schema.yaml'}"]) == 0
-    assert load("csv", path=path, target="y").classes == ("+", "-")
+    assert load("csv", path=path, target="y", classes=["+", "-"]).classes == ("+", "-")
+    with pytest.raises(DataError, match=r"has '-'; accepted: .*, or dataset.classes with '-' among them"):
+        load("csv", path=path, target="y")
+
+
+@pytest.mark.parametrize("declared", [None, ["+", "-", "a"]])
+def test_no_record_decides_whether_others_have_a_label(tmp_path, declared):
+    others = []
+    for first in ("+", "a"):
+        path = table(tmp_path / "f.csv", {"x": v, "y": lambda i, first=first: "-a"[i % 2] if i else first})
+        found = read_csv(path, CsvFormat()).labels("y", (), "dataset.target", declared=declared, missing=True)
+        others.append([found.names[code] if code >= 0 else None for code in found.codes[1:]])
+    assert others[0] == others[1]
+    assert ("-" in others[0]) is (declared is not None)
 
 
 def test_letters_of_the_header_alone_say_the_encoding(tmp_path, capsys):
