@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.datasets.asking import Ask, Decision, persons_ask
-from pate_cli.datasets.column import Column, Reading, distinct_texts
+from pate_cli.datasets.asking import Ask, Decision, as_list, persons_ask
+from pate_cli.datasets.column import Column, Reading, distinct_texts, is_missing
 from pate_cli.datasets.column_names import looks_like_unit, names_persons, proposed_bounds
 from pate_cli.datasets.dates import EPOCH
 from pate_cli.datasets.deciding import decide, point_of
@@ -112,6 +112,12 @@ def describe(
     elif target is not None and missing.get(target):
         question = f"{missing[target]:,} records have no label: leave them out"
         asked.append(Ask(target, "missing", question, "dropped"))
+    of_target = found.get(target or "")
+    if target is not None and of_target is not None and classes is None and not of_target.bought:
+        every = of_target.levels or []
+        if odd := [level for level in every if is_missing(level, words)]:  # a run takes it for none
+            question = f"{', '.join(odd)}: a class? Then all classes are declared"
+            asked.append(Ask(target, "levels", question, as_list(every), safe=True))
     for name, kind in table.unread.items():
         columns[name] = found[name] = Column("ignored", why=f"holds {kind}")
     form = written.form and {**written.form, "decimal": point}

@@ -281,6 +281,11 @@ def test_minus_beside_plus_is_a_label(tmp_path, capsys):
     code, said = described(capsys, path, "--target", "y")
     assert (code, said["classes"]) == (0, ["+", "-"])
     assert main(["plan", f"dataset={tmp_path / 'f.schema.yaml'}"]) == 0
+    argv = ["data", "describe", str(path), "--target", "y"]  # private: classes are not written
+    assert main(argv) == 3
+    assert '--set \'y.levels=["+","-"]\'' in capsys.readouterr().out
+    assert main([*argv, "--set", 'y.levels=["+",-]']) == 0
+    assert main(["plan", f"dataset={tmp_path / 'f.schema.yaml'}"]) == 0
     assert load("csv", path=path, target="y", classes=["+", "-"]).classes == ("+", "-")
     with pytest.raises(DataError, match=r"has '-'; accepted: .*, or dataset.classes with '-' among them"):
         load("csv", path=path, target="y")
