@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
@@ -29,7 +28,6 @@ UNKNOWN, UNLIKE = "cannot be told", "other splits"
 """Verdicts on a method."""
 
 _RARE = 0.8  # share of the largest class above which accuracy says little
-_MANY = 100  # times as many repeats: more are not proposed
 PREFERRED = "best"  # unless another is better beyond the interval, so that advice does not flip
 _UNNAMED = {"roc_auc": "guessing", "log_loss": "always the shares of the classes"}
 """Constant answers that are no class."""
@@ -221,9 +219,7 @@ def repeats_that_tell(gap: Interval) -> int | None:
     """How many repeats the difference takes to be told from 0, if it stays; None if too many would."""
     if not _told(gap) or not gap.mean or gap.sign:
         return None
-    counts = range(gap.n + 1, _MANY * gap.n + 1)
-    first = bisect_left(counts, True, key=lambda n: gap.of_repeats(n).sign != 0)
-    return counts[first] if first < len(counts) else None
+    return gap.fewest_repeats(lambda wider: wider.sign != 0)
 
 
 def _told(gap: Interval | None) -> TypeGuard[Interval]:

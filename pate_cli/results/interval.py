@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-__all__ = ["EPS_NOTE", "EPS_USED", "LEVEL", "MEASURED", "T_NOTE", "Interval", "mean_ci", "simultaneous"]
+__all__ = ["EPS_NOTE", "EPS_USED", "LEVEL", "MEASURED", "MOST_TIMES", "T_NOTE", "Interval", "mean_ci"]
+__all__ += ["simultaneous"]
 
 LEVEL = 0.95
+MOST_TIMES = 100
+"""Times as many repeats: more are not proposed."""
+
 EPS_NOTE = "eps is the guarantee, of one repeat."
 EPS_USED = (
     "eps used is what the answers that came out would have needed, computed from private records: do not "
@@ -106,6 +111,12 @@ class Interval:
     def of_repeats(self, n: int) -> Interval:
         """The interval of n > 1 repeats with the same mean and spread."""
         return Interval.around(self.mean, self.standard_error * math.sqrt(self.n / n), n, self.level)
+
+    def fewest_repeats(self, decides: Callable[[Interval], bool]) -> int | None:
+        """Fewest repeats, more than these, whose interval decides; None beyond `MOST_TIMES` times as many."""
+        counts = range(self.n + 1, MOST_TIMES * self.n + 1)
+        first = bisect_left(counts, True, key=lambda n: decides(self.of_repeats(n)))
+        return counts[first] if first < len(counts) else None
 
     def less(self, value: float) -> Interval:
         """The same less a constant."""

@@ -9,13 +9,12 @@ mean is a measurement: where its error is known, the interval of the difference 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-from pate_cli.results.interval import LEVEL, Interval, simultaneous
+from pate_cli.results.interval import LEVEL, MOST_TIMES, Interval, simultaneous
 
 __all__ = ["FEWEST", "LABELS", "OWN", "SHOWN", "VERDICTS", "Verdict", "VerdictWord"]
 __all__ += ["above", "at_least", "close", "code_of", "combined", "compare", "counted", "rule"]
@@ -57,7 +56,7 @@ OWN: VerdictWord = "own question"
 _GAP = ("mean", "half_width", "n", "level")
 _KEPT = ("margin", "test", "printed_error", "printed_repeats", "label", "most")
 FEWEST = 10  # repeats that a verdict needs: with fewer accuracies Student's t is not near its level
-_MANY, _ENDLESS = 100, 10**15
+_ENDLESS = 10**15
 
 
 def code_of(word: str) -> VerdictWord:
@@ -189,15 +188,14 @@ class Verdict:
             return ""
         distance = abs(gap.mean + margin) if self.test == "above" else abs(abs(gap.mean) - margin)
 
-        def decides(n: int) -> bool:
-            wide = gap.of_repeats(n).widened(self.printed_error, self.printed_repeats)
+        def decides(measured: Interval) -> bool:
+            wide = measured.widened(self.printed_error, self.printed_repeats)
             return (wide.half_width or 0.0) < distance
 
-        counts = range(gap.n + 1, _MANY * gap.n + 1)
-        if (first := bisect_left(counts, True, key=decides)) < len(counts):
-            return f"{_NEEDS}about {counts[first]:,} repeats would tell, if the difference stays"
-        if decides(_ENDLESS):
-            return f"{_NEEDS}more than {_MANY} times as many repeats would tell"
+        if (fewest := gap.fewest_repeats(decides)) is not None:
+            return f"{_NEEDS}about {fewest:,} repeats would tell, if the difference stays"
+        if decides(gap.of_repeats(_ENDLESS)):
+            return f"{_NEEDS}more than {MOST_TIMES} times as many repeats would tell"
         return f"{_NEEDS}no number of repeats decides: the printed number is itself too uncertain"
 
     def labelled(self, label: str) -> Verdict:
