@@ -42,13 +42,14 @@ def best_model(X: Any, y: IntArray, n_classes: int, seed: int) -> int | None:
     if len(rows) < 2 * _FOLDS or np.bincount(y[rows]).max() > len(rows) - _FOLDS:
         return None
     folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
+    X_drawn, y_drawn = X[rows], y[rows]
     best, score = None, -np.inf
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitFailedWarning)
         warnings.simplefilter("ignore", UserWarning)  # a class of fewer records than folds; not converged
         for number, candidate in enumerate(_candidates(X, n_classes, seed)):
-            _set_bins(candidate, X[rows])
-            scores = cross_val_score(candidate.model, X[rows], y[rows], cv=folds, scoring="accuracy")
+            _set_bins(candidate, X_drawn)
+            scores = cross_val_score(candidate.model, X_drawn, y_drawn, cv=folds, scoring="accuracy")
             if scores.mean() > score:  # false for nan, of one that cannot be fitted
                 best, score = number, scores.mean()
     return best
@@ -65,11 +66,12 @@ def fitted_model(best: int | None, X: Any, y: IntArray, n_classes: int, seed: in
     if best is not None:
         chosen = list(_candidates(X, n_classes, seed))[best]
         rows = _drawn(np.random.default_rng(seed), len(y), _FITTED_ON[chosen.family])
-        if y[rows].min() < y[rows].max():
+        X_drawn, y_drawn = X[rows], y[rows]
+        if y_drawn.min() < y_drawn.max():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # not converged
-                _set_bins(chosen, X[rows])
-                return _with_probabilities(chosen, y[rows]).fit(X[rows], y[rows]), chosen.family
+                _set_bins(chosen, X_drawn)
+                return _with_probabilities(chosen, y_drawn).fit(X_drawn, y_drawn), chosen.family
     return DummyClassifier(strategy="prior").fit(X, y), "constant"
 
 
