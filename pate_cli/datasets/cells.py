@@ -77,8 +77,7 @@ def typed_cells(
 
     frame = cells(keys, [key for key in keys if names[key] in late])
     again = _coded(body, delimiter, quote, len(names))
-    again |= {key for key in keys if frame[key].dtype.kind not in "iuf" or frame[key].max() >= MOST_EXACT}
-    again |= {key for key in keys if key not in again and np.isinf(frame[key]).any()}
+    again |= {k for k in keys if frame[k].dtype.kind not in "iuf" or np.abs(frame[k]).max() >= MOST_EXACT}
     if again := {key for key in again if names[key] not in late}:
         frame[list(again)] = cells(sorted(again), again)
     # of codes, as 007, a number would lose the zeros; a number of one column only is no code

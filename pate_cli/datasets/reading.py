@@ -145,7 +145,7 @@ class RecordTable:
     ) -> Labels:
         """Texts of the column that the option `key` names; a record may have none, -1, where `missing`.
 
-        No other record decides on one: "-", "NA" and the like are none, unless `declared`, as classes are.
+        Each text is judged by itself: "-", "NA" and the like are no labels, unless they are in `declared`.
         Two that read alike are refused, or `one`; two that are equal as numbers too, where `distinct`.
         """
         texts, codes = distinct_texts(self.frame[name])
