@@ -56,6 +56,8 @@ def _simulated(
     P: FloatArray, directions: Directions, usual: FloatArray, part_size: int, noise: float, steepness: float
 ) -> tuple[float, float]:
     """Energy of the simulated shares, and the logarithm of the best power, where functions are so steep."""
+    from scipy.special import softmax
+
     from pate_cli.students.kernel import KernelStudent
 
     rng, (m, C) = np.random.default_rng(0), (len(P), len(usual))
@@ -63,14 +65,15 @@ def _simulated(
     losses, energy = np.zeros(len(_POWERS)), 0.0
     for _ in range(_FUNCTIONS):
         drawn = centred @ rng.normal(size=(P.shape[1], C))
-        p = _softmax(usual + steepness * drawn / max(float(drawn.std()), 1e-12))
+        p = softmax(usual + steepness * drawn / max(float(drawn.std()), 1e-12), axis=1)
         exact = _votes(seen, p, min(part_size, _MOST_RECORDS), rng) / _TEACHERS
         noisy = exact + noise * rng.normal(size=exact.shape)
         if C == 2:
             noisy[:, 0] = 1 - noisy[:, 1]
         fitted = KernelStudent(part_size).fit_shares(P, noisy, noise=noise, directions=directions)
-        logs = np.log(fitted.predict_proba(P))
-        losses -= (p * _log_softmax(_POWERS[:, None, None] * logs)).sum(axis=(1, 2))
+        logs = np.log(fitted.predict_proba(P)).T  # a power of shares is divided by its sum over the classes
+        sums = np.exp(_POWERS[:, None, None] * logs).sum(axis=1)
+        losses += np.log(sums).sum(axis=1) - _POWERS * (p.T * logs).sum()
         energy += _energy(exact, _TEACHERS) / _FUNCTIONS
     return energy, float(np.log(_POWERS[losses.argmin()]))
 
@@ -87,9 +90,8 @@ def _votes(seen: FloatArray, p: FloatArray, size: int, rng: np.random.Generator)
         places = (np.arange(_TEACHERS)[:, None] * m + rows) * C + labels
         y = np.bincount(places.ravel(), minlength=_TEACHERS * m * C).reshape(-1, m, C).astype(np.float32)
         x = seen[None]
-    votes = _logistic(x, y, seen).argmax(axis=2)
-    counts: FloatArray = (votes[:, :, None] == np.arange(C)).sum(axis=0).astype(np.float64)
-    return counts
+    votes = np.arange(m) * C + _logistic(x, y, seen).argmax(axis=2)
+    return np.bincount(votes.ravel(), minlength=m * C).reshape(m, C).astype(np.float64)
 
 
 def _logistic(x: FloatArray, y: FloatArray, points: FloatArray) -> FloatArray:
@@ -123,13 +125,3 @@ def _energy(shares: FloatArray, n_teachers: int) -> float:
     """Mean squared distance of shares from their mean over points, less what few teachers add by chance."""
     chance = float((shares * (1 - shares)).sum(axis=1).clip(0).mean()) / max(n_teachers - 1, 1)
     return float(((shares - shares.mean(axis=0)) ** 2).sum(axis=1).mean()) - chance
-
-
-def _log_softmax(scores: FloatArray) -> FloatArray:
-    scores = scores - scores.max(axis=-1, keepdims=True)
-    logs: FloatArray = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
-    return logs
-
-
-def _softmax(scores: FloatArray) -> FloatArray:
-    return np.exp(_log_softmax(scores))
