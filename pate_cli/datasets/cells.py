@@ -52,12 +52,15 @@ def typed_cells(
     point = decimal or _decimal(sample.values())
     late = {name for name, cells in sample.items() if not _may_be_numbers(cells, point)} | {*text}
     keys = list(range(len(names)))  # names may be empty
+    # as texts are read: one in a column changes no other number of it (the default of pandas 3.1)
+    is_old = [int(part) for part in pd.__version__.split(".")[:2]] < [3, 1]
+    exact: Any = {"float_precision": "round_trip"} if is_old else {}
 
     def cells(columns: Sequence[int], texts: Collection[int]) -> pd.DataFrame:
         words: Any = {key: [""] if key in texts else sorted(_WORDS) for key in keys}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of columns with cells of several kinds
-            return pd.read_csv(
+            read: pd.DataFrame = pd.read_csv(
                 io.BytesIO(body),
                 sep=delimiter,
                 quotechar=quote,
@@ -73,7 +76,9 @@ def typed_cells(
                 encoding="utf-8",
                 skip_blank_lines=False,
                 low_memory=False,
+                **exact,
             )
+        return read
 
     frame = cells(keys, [key for key in keys if names[key] in late])
     again = _coded(body, delimiter, quote, len(names))

@@ -22,15 +22,19 @@ import numpy as np
 
 from pate_cli.checks import CheckedBy, Flag, Or, option
 from pate_cli.datasets.cells import rows_of, typed_cells
-from pate_cli.datasets.encodings import decoded
+from pate_cli.datasets.column import Column
+from pate_cli.datasets.encodings import decoded, marked
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.other_lines import (
     are_row_names,
     are_units,
+    declared_units,
+    header_of,
     is_footer,
     is_record,
     may_be_below,
     n_filled,
+    n_named,
     uncomment_header,
     units_of,
     usual_of,
@@ -60,6 +64,9 @@ _NO_TEXT = {
 _SAMPLE = 100_000
 _LOOKED = 200
 """Lines that say whether the first one is a record."""
+
+_TOP = 20
+"""Lines among which the header is."""
 
 _FEW = 5000
 """Records up to which each has a mark that hardly another one has."""
@@ -115,6 +122,8 @@ def read_csv(
     """Read a file, perhaps compressed; see `RecordTable`.
 
     The file is written as is `given`, else as in `form`, of a schema; what both leave open its content says.
+    With `columns` in the form, those that a schema declares, these say which line is the header and what
+    separates its cells, and each other line is judged by itself: no record decides on another.
     Cells of the columns `text` stay as they are written, even where all of them are numbers. Lines that do
     not fit are refused, all at once; with `keep` they are left out, and in `Written.refused`.
     `key` is how a user types an option of the format, for messages.
@@ -122,29 +131,31 @@ def read_csv(
     usual: dict[str, Any] = {key: form.get(key) for key in ("encoding", "decimal", "quote")}
     given = replace(given, **{key: value for key, value in usual.items() if getattr(given, key) is None})
     given = replace(given, header=given.header and form.get("header", True))
+    columns: Mapping[str, Column] = form.get("columns", {})
     raw, checksum = read_bytes(path)
     for mark, what in _NO_TEXT.items():
         if re.match(mark, raw, re.DOTALL | re.IGNORECASE):
             raise DataError(f"{path}: {what}; accepted: a CSV file")
     found = Written(path, key, given.header)
-    raw = decoded(raw, given.encoding, found)
+    raw = decoded(raw, given.encoding or (columns and (marked(raw) or "utf-8")) or None, found)
     if not raw.strip():
         raise DataError(f"{path}: empty, no header line in it")
     if raw.lstrip()[:1] in (b"[", b"{") and raw.rstrip()[-1:] in (b"]", b"}"):
         what = "an array of JSON" if raw.lstrip().startswith(b"[") else "JSON"
         accepted = "CSV, or JSON lines, an object a line, without [ ] around them (dataset=jsonl; .jsonl)"
         raise DataError(f"{path}: {what}, not CSV; accepted: {accepted}")
-    found.sign, found.quote = _signs(raw, found, given, form.get("delimiter"))
+    found.sign, found.quote = _signs(raw, found, given, form.get("delimiter"), columns)
     raw = re.sub(rb" +(\n|$)", rb"\1", raw) if found.sign == " " else raw
     raw = raw if found.sign.isascii() else raw.replace(found.sign.encode(), found.delimiter.encode())
-    plain = None if found.sign == " " else _plain_records(raw, found)  # several blanks are one
-    names, body, lines, marks = plain or _each_record(raw, found)
+    plain = None if found.sign == " " else _plain_records(raw, found, columns)  # several blanks are one
+    names, body, lines, marks = plain or _each_record(raw, found, columns)
     if found.refused and not (keep and len(lines)):
         raise DataError(refused_lines(path, found.refused))
     if not len(lines):
         at = f"; {found.remarks[0]}" if found.remarks else ""
         raise DataError(f"{path}: no records after the header line{at}")
-    frame, decimal = typed_cells(body, names, found.delimiter, found.quote, given.decimal, text)
+    decimal = given.decimal or ("." if columns else None)
+    frame, decimal = typed_cells(body, names, found.delimiter, found.quote, decimal, text)
     if len(frame) != len(lines):
         raise DataError(f"{path}: {len(frame)} records in {len(lines)} lines: quotes that do not fit")
     frame.index = lines
@@ -158,9 +169,21 @@ def refused_lines(path: Path, refused: Sequence[tuple[int, str]], word: str = "l
     return f"{path}, {shown}{more}"
 
 
-def _signs(raw: bytes, found: Written, given: CsvFormat, usual: str | None) -> tuple[str, str]:
-    """Find delimiter and quote: those that cut most of the first lines into equally many cells."""
+def _signs(
+    raw: bytes, found: Written, given: CsvFormat, usual: str | None, columns: Collection[str]
+) -> tuple[str, str]:
+    """Find delimiter and quote: those that cut most of the first lines into equally many cells.
+
+    Of declared columns, those that cut one of the first lines into the names of most.
+    """
     sample = raw[:_SAMPLE].decode("utf-8", "replace").splitlines()[:300]
+    if columns and found.header:
+        signs = [given.sep] if given.sep else [*dict.fromkeys([*(usual or ""), *_DELIMITERS, " "])]
+        both = [(sign, quote) for quote in given.quote or "\"'" for sign in signs]
+        top = "\n".join(sample[:_TOP])
+        named = [max(n_named(row, columns) for row in rows_of(top, *one)) for one in both]
+        if max(named) > 1:
+            return both[named.index(max(named))]
     sign = max(_DELIMITERS, key=lambda one: _share(sample, one))
     if not usual and _share(sample, sign) == 0 and _share([line.rstrip() for line in sample], " ") > 0.9:
         sign = " "
@@ -189,7 +212,7 @@ _Records = tuple[list[str], bytes, Any, IntArray]
 """Names of the columns, the records as CSV without a header, the line of each, and a mark of its content."""
 
 
-def _plain_records(raw: bytes, found: Written) -> _Records | None:
+def _plain_records(raw: bytes, found: Written, columns: Mapping[str, Column]) -> _Records | None:
     """Records of a file in which every line fits, and none has to be looked at; None for all others."""
     characters = np.frombuffer(raw, dtype=np.uint8)
     newline, cut = characters == 10, characters == ord(found.delimiter)
@@ -215,6 +238,8 @@ def _plain_records(raw: bytes, found: Written) -> _Records | None:
     cells, below, end = (next(iter(rows_of(t, found.delimiter, found.quote))) for t in (head, second, last))
     names = _names(cells, found)
     if found.header and (not all(names) or len(set(names)) < len(names) or b'{""ImportId' in raw[:_SAMPLE]):
+        return None
+    if columns and found.header and n_named(cells, columns) < len(columns):
         return None
     first_ones = raw[starts[1] : ends[min(_LOOKED, len(ends) - 1)]].decode() if found.header else ""
     if found.header and is_record(cells, rows_of(first_ones, found.delimiter, found.quote)):
@@ -249,8 +274,9 @@ def _names(cells: Sequence[str], found: Written) -> list[str]:
     return [normal(c) for c in cells] if found.header else [str(i) for i in range(1, len(cells) + 1)]
 
 
-def _each_record(raw: bytes, found: Written) -> _Records:
+def _each_record(raw: bytes, found: Written, columns: Mapping[str, Column]) -> _Records:
     """Records of any file, line by line: titles, comments, units and footers are left out and said."""
+    columns = columns if found.header else {}
     reader = rows_of(raw.decode(), found.delimiter, found.quote)
     rows: list[tuple[int, list[str]]] = []
     start = 1
@@ -262,7 +288,11 @@ def _each_record(raw: bytes, found: Written) -> _Records:
         raise DataError(f"{found.path}, line {rows[-1][0]}: not CSV (unexpected end of data)")
     if rows and re.match("sep=", rows[0][1][0]):
         found.skip(rows[0][0], "the delimiter", rows.pop(0)[1])
-    uncomment_header(rows)
+    if columns and rows:
+        head = rows[header_of(rows[:_TOP], columns)][1]
+        head[0] = head[0].lstrip("# ")
+    else:
+        uncomment_header(rows)
     rows, comments = without_comments(rows)
     for line, cells in comments:
         found.skip(line, "a comment", cells)
@@ -270,8 +300,8 @@ def _each_record(raw: bytes, found: Written) -> _Records:
         raise DataError(f"{found.path}: empty, no header line in it")
     width = usual_of(len(cells) for _, cells in rows)
     usual = usual_of(n_filled(cells) for _, cells in rows)
-    names = _header(rows, width, usual, found) if found.header else _names(rows[0][1], found)
-    texts = next((i for i, (_, c) in enumerate(rows[:2]) if c[0].startswith('{"ImportId"')), -1)
+    names = _header(rows, width, usual, found, columns) if found.header else _names(rows[0][1], found)
+    texts = next((i for i, (_, c) in enumerate(rows[:2]) if sum(t[:11] == '{"ImportId"' for t in c) > 1), -1)
     for line, cells in [rows.pop(0) for _ in range(texts + 1)]:  # as Qualtrics writes
         found.skip(line, "a question", cells)
     if rows and re.fullmatch(r"[-=+ ]{5,}", "".join(rows[0][1])):
@@ -279,12 +309,16 @@ def _each_record(raw: bytes, found: Written) -> _Records:
     for line, cells in [row for row in rows if found.header and _names(row[1], found) == names]:
         found.skip(line, "the header again", cells)
         rows.remove((line, cells))
-    while rows and is_footer(rows, usual, width):
+    if "" in columns and "" not in names:
+        names.insert(0, "")  # names of rows
+    of_all = (len(names), len(names)) if columns else (usual, width)
+    while rows and is_footer(rows[-1:] if columns else rows, *of_all) and not _is_level(rows[-1][1], columns):
         line, cells = rows.pop()
         found.skip(line, "below the records", cells)
-    if len(names) == width - 1 and _is_empty([c[-1] for _, c in rows if len(c) == width]):
+    wide = [cells for _, cells in rows if len(cells) == width == len(names) + 1]
+    if wide and _is_empty([cells[-1] for cells in wide]):
         names.append("")  # each line ends in a delimiter
-    elif len(names) == width - 1 and are_row_names([c[0] for _, c in rows if len(c) == width], len(rows)):
+    elif wide and not columns and are_row_names([cells[0] for cells in wide], len(rows)):
         names.insert(0, "")
     while len(names) > 1 and not names[-1] and _is_empty([c[-1] for _, c in rows if len(c) == len(names)]):
         behind = [row for row in rows if len(row[1]) == len(names) and row[1][-1].strip()]
@@ -295,7 +329,7 @@ def _each_record(raw: bytes, found: Written) -> _Records:
         if (ends := "each line ends in a delimiter") not in found.remarks:
             found.remarks.append(ends)
     names = _told_apart(names, found)
-    if units := units_of(rows, names):
+    if units := declared_units(rows[0][1], names, columns) if columns and rows else units_of(rows, names):
         found.units.update(units)
         found.skip(rows[0][0], "units", rows.pop(0)[1])
     for line, cells in rows:
@@ -318,6 +352,11 @@ def _is_empty(cells: Sequence[str]) -> bool:
     return (n := n_filled(cells)) < 2 and 10 * n < len(cells)
 
 
+def _is_level(cells: Sequence[str], columns: Mapping[str, Column]) -> bool:
+    """Whether a line begins with a declared level: it is a record, and no total."""
+    return any(normal(cells[0]) in (column.levels or ()) for column in columns.values())
+
+
 def _is_open(raw: bytes) -> bool:
     """Whether a quote is opened and not closed."""
     try:
@@ -328,17 +367,21 @@ def _is_open(raw: bytes) -> bool:
     return False
 
 
-def _header(rows: list[tuple[int, list[str]]], width: int, usual: int, found: Written) -> list[str]:
+def _header(
+    rows: list[tuple[int, list[str]]], width: int, usual: int, found: Written, columns: Collection[str]
+) -> list[str]:
     """Names of the columns; the lines above the header are left out, and it is taken off the rows."""
-    enough = max(1, min(usual, width) - 1)
-    at = next((i for i, (_, c) in enumerate(rows[:20]) if n_filled(c) >= enough and len(c) >= width - 1), 0)
+    enough, top = max(1, min(usual, width) - 1), rows[:_TOP]
+    at = next((i for i, (_, c) in enumerate(top) if n_filled(c) >= enough and len(c) >= width - 1), 0)
     above = rows[at - 1][1] if at else []
-    if n_filled(above) > 1 and len(above) == width:
+    if columns:
+        at = header_of(top, columns)
+    elif n_filled(above) > 1 and len(above) == width:
         at -= is_record(rows[at][1], (c for _, c in rows[at + 1 : _LOOKED]))  # some names are empty
     for line, cells in rows[:at]:
         found.skip(line, "above the header", cells)
     del rows[:at]
-    if is_record(rows[0][1], (c for _, c in rows[1:_LOOKED])):
+    if not columns and is_record(rows[0][1], (c for _, c in rows[1:_LOOKED])):
         found.asked.append(("header", "a record stands where names are expected: is there no header?"))
     found.header_line, cells = rows.pop(0)
     return _names(cells, found)

@@ -37,12 +37,12 @@ def marked(raw: bytes) -> str | None:
     return next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
 
 
-def as_utf8(raw: bytes, path: Path, encoding: str) -> bytes:
-    """Text in UTF-8, without a byte order mark."""
+def as_utf8(raw: bytes, path: Path, encoding: str, first: int = 1) -> bytes:
+    """Text in UTF-8, without a byte order mark; `first` is the number of its first line, for a message."""
     try:
         content = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeError as error:
-        line = raw.count(b"\n", 0, getattr(error, "start", 0)) + 1
+        line = raw.count(b"\n", 0, getattr(error, "start", 0)) + first
         name = "UTF-8" if encoding.startswith("utf-8") else encoding
         raise DataError(f"{path}, line {line}: not {name} text") from None
     return content.encode("utf-8", "surrogatepass")
@@ -62,13 +62,23 @@ def decoded(raw: bytes, encoding: str | None, found: Written) -> bytes:
         raw = raw.removeprefix(codecs.BOM_UTF8)
         if not _is_utf8(raw):
             raw = _other_encoding(raw, encoding, found)
+    elif encoding in _LETTERS:  # nor a line of it: no record decides how others are read
+        found.encoding = encoding
+        lines = enumerate(_unix(raw).split(b"\n"), start=1)
+        parts = [line if _is_utf8(line) else as_utf8(line, found.path, encoding, n) for n, line in lines]
+        raw = b"\n".join(parts)
     else:
         found.encoding = encoding
         raw = as_utf8(raw, found.path, encoding)
     raw = raw.rstrip(b"\x1a\0\r\n")  # ends of files of old systems
-    raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
+    raw = _unix(raw)
     mark = b"\n" + codecs.BOM_UTF8  # of a second file that was appended
     return raw.replace(mark, b"\n") if mark in raw else raw
+
+
+def _unix(raw: bytes) -> bytes:
+    """A text whose lines end as in Unix."""
+    return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
 
 
 def _is_utf8(raw: bytes) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from pate_cli.datasets.column import MISSING, NO_NUMBER, NUMBER
+from pate_cli.datasets.column import MISSING, NO_NUMBER, NUMBER, Column
 from pate_cli.datasets.names import normal
 
-__all__ = ["are_row_names", "are_units", "is_footer", "is_record", "may_be_below", "n_filled"]
-__all__ += ["uncomment_header", "units_of", "usual_of", "without_comments"]
+__all__ = ["are_row_names", "are_units", "declared_units", "header_of", "is_footer", "is_record"]
+__all__ += ["may_be_below", "n_filled", "n_named", "uncomment_header", "units_of", "usual_of"]
+__all__ += ["without_comments"]
 
 _UNITS = re.compile(r"\(?\[?(-|[%‰°µμ]?[A-Za-z]{0,5}([/²³][A-Za-z0-9]{0,4})?|years?|Jahre|ans)\]?\)?")
 _FOOTER = re.compile(r"\W*(total|sum|summe|gesamt|source|quelle|note|generated|n ?=)\b", re.IGNORECASE)
@@ -27,6 +28,18 @@ _NO_UNIT = MISSING | NO_NUMBER
 def n_filled(cells: Iterable[str]) -> int:
     """Number of cells that hold something."""
     return sum(bool(cell.strip()) for cell in cells)
+
+
+def n_named(cells: Iterable[str], columns: Collection[str]) -> int:
+    """Number of the columns that a line names; the first may be behind a #."""
+    texts = [normal(cell) for cell in cells]
+    return len({*texts, *(text.lstrip("# ") for text in texts[:1])} & {*columns} - {""})
+
+
+def header_of(rows: Sequence[tuple[int, Sequence[str]]], columns: Collection[str]) -> int:
+    """Number of the first line that names most of the columns."""
+    named = [n_named(cells, columns) for _, cells in rows]
+    return named.index(max(named))
 
 
 def usual_of(numbers: Iterable[int]) -> int:
@@ -106,6 +119,17 @@ def units_of(rows: Sequence[tuple[int, list[str]]], names: Sequence[str]) -> dic
     if not all(len(texts) > 1 and all(map(NUMBER.fullmatch, texts)) for texts in held):
         return {}
     return {names[i]: unit for i, unit in units.items()}
+
+
+def declared_units(
+    cells: Sequence[str], names: Sequence[str], columns: Mapping[str, Column]
+) -> dict[str, str]:
+    """Units by column, if a line holds such, and of declared numbers alone; else nothing."""
+    if len(cells) != len(names) or not are_units(cells):
+        return {}
+    units = {name: text.strip(" -()[]") for name, text in zip(names, cells, strict=True)}
+    units = {name: unit for name, unit in units.items() if unit.casefold() not in _NO_UNIT}
+    return units if all(columns.get(name, Column("category")).kind == "number" for name in units) else {}
 
 
 def uncomment_header(rows: Sequence[tuple[int, list[str]]]) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from pate_cli.datasets.asking import Ask
 from pate_cli.datasets.column import Column, Reading, distinct_texts
+from pate_cli.datasets.column_names import looks_like_unit, names_persons
 from pate_cli.datasets.describing import may_name_persons
 from pate_cli.datasets.labels import Labels, identity, spellings
 from pate_cli.datasets.names import alike
@@ -23,6 +24,8 @@ from pate_cli.errors import ConfigError, DataError
 from pate_cli.types import Dataset, IntArray
 
 __all__ = ["make_dataset"]
+
+_IGNORED = Column("ignored")
 
 Reader = Callable[[Path, Collection[str], Mapping[str, Any]], RecordTable]
 """``read(path, text, form)``: see `csv_files.read_csv`."""
@@ -44,7 +47,11 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
     declared = None if options.schema is None else read_schema(options.schema)
     if declared is not None and declared.data and not (options.path or options.private):
         options = replace(options, path=str(Path(str(options.schema)).expanduser().parent / declared.data))
-    form = {} if declared is None else declared.form
+    unit = declared.unit if declared and options.unit == AUTO else options.unit
+    form: Mapping[str, Any] = {}
+    if declared is not None:  # no record decides what a schema says
+        others = {str(name): Column("category") for name in (options.target or declared.target, unit) if name}
+        form = {**declared.form, "columns": {**others, **declared.columns}}
 
     def read(path: Path, text: Collection[str]) -> RecordTable:
         return reader(path, text, form)
@@ -56,7 +63,6 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
     words = [word.strip() for word in options.missing or []]
     # as it is written, whatever the other cells are: where all of them look like numbers, 01 would be 1
     text = {target, *(options.categories or []), *(declared.texts if declared else ())}
-    unit = declared.unit if declared and options.unit == AUTO else options.unit
     if unit not in (None, AUTO):
         text.add(str(unit))
     public = None if public_path is None else read(public_path, text)
@@ -75,7 +81,7 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
             private = read(where, text | schema.texts)
     else:
         schema = replace(declared, missing=[*declared.missing, *words])
-    unit = _unit(unit, private, target, asked)
+    unit = _unit(unit, private, target, asked, declared)
     schema = _edited(schema, private, target, unit, options, declared is not None)
     if not (schema.numbers or schema.of_kind("category")):
         raise DataError(f"{where}: no column is used; {schema.brief()}")
@@ -240,9 +246,19 @@ def _identities(table: RecordTable, unit: str) -> set[Any]:
     return {identity(text) for text in distinct_texts(table.frame[unit])[0]}
 
 
-def _unit(chosen: str | None, table: RecordTable, target: str, asked: Sequence[Ask]) -> str | None:
+def _unit(
+    chosen: str | None, table: RecordTable, target: str, asked: Sequence[Ask], declared: Schema | None
+) -> str | None:
     """Column of persons; refuses to guess where one looks like it and nothing was chosen."""
     others = [column for column in table.columns if column != target]
+    if chosen == AUTO and declared is not None:  # by its name alone: a record more may repeat one
+        for column in filter(looks_like_unit, others):
+            if names_persons(column) or declared.columns.get(column, _IGNORED).kind == "ignored":
+                accepted = (
+                    f"{column}, to protect all records of one together, or null, to protect each record"
+                )
+                raise ConfigError("dataset.unit", AUTO, f"{accepted} by itself (in a schema: unit: null)")
+        return None
     if chosen == AUTO:
         for column, distinct in may_name_persons(table, others, asked):
             accepted = f"{column}, to protect all records of one together ({len(table.frame):,} records name"

@@ -1,0 +1,90 @@
+"""A schema settles how its file is read: one record changes no other, and stops no run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pate_cli.datasets import load
+from pate_cli.errors import ConfigError
+
+NUMBER = "{kind: number, low: 0, high: 120, missing: true}"
+COLUMNS = {"a": NUMBER, "b": NUMBER, "c": NUMBER}
+NAMES = "a,b,c,y\n"
+FULL = [f"{i % 90},{i % 7},{i % 5},{'no' if i % 2 else 'yes'}" for i in range(40)]
+SPARSE = [f"{i % 90},,,{'no' if i % 2 else 'yes'}" for i in range(20)]
+HALF = FULL[:20] + SPARSE  # as many lines of four filled cells as of two
+TOWNS = [f"{i},{i},{('Zürich', 'Bern')[i % 2]},{'no' if i % 3 else 'yes'}" for i in range(30)]
+MARKS = [f"{i},000;{i};{i};{'no' if i % 2 else 'yes'}" for i in range(1, 30)] + ["1,5;1;1;no"]
+TEXTS = [f"{i};{i};x,x,x,x;{'no' if i % 2 else 'yes'}" for i in range(30)]
+LEVELS = [f"{'AB'[i % 2]},{i},{i},{'no' if i % 2 else 'yes'}" for i in range(30)]
+LONG = [f"{0.0132104863291301 + i / 7!r},1,1,{'no' if i % 2 else 'yes'}" for i in range(30)]
+
+CASES = {
+    # above, records, the record in place of the third, below, columns
+    "a title": ("Report,x,,\n" + NAMES, HALF, "1,,,yes", "", COLUMNS),
+    "a total": (NAMES, HALF, "1,,,yes", "Total,7,,\n", COLUMNS),
+    "a total's name": (NAMES, LEVELS, "Total,3,3,yes", "Total,7,9,\n", COLUMNS | {"a": "{kind: category}"}),
+    "units": (NAMES + "kg,cm,s,\n", FULL, "x,2,2,yes", "", COLUMNS),
+    "row names": (
+        NAMES,
+        [f"{i},{line}" for i, line in enumerate(FULL, 1)],
+        "99,2,2,2,yes",
+        "",
+        {"": "{kind: ignored}", **COLUMNS},
+    ),
+    "decimals": (NAMES.replace(",", ";"), MARKS, "7,5;1;1;yes", "", COLUMNS),
+    "delimiters": (
+        "A title\na;b;c,c,c,c;y\n",
+        TEXTS,
+        "2;2;x,x,x;yes",
+        "",
+        {"a": NUMBER, "b": NUMBER, "c,c,c,c": "{kind: category}"},
+    ),
+    "a text among numbers": (NAMES, LONG, "x,1,1,yes", "", COLUMNS),
+    "an encoding": (NAMES, TOWNS, "2,2,Zürich,yes", "", COLUMNS | {"c": "{kind: category}"}),
+}
+
+
+def read(above, records, below, columns, encoding="utf-8"):
+    lines = [record if isinstance(record, bytes) else record.encode() for record in records]
+    Path("own.csv").write_bytes(b"\n".join([above.encode() + lines[0], *lines[1:], below.encode()]))
+    entries = "".join(f"  {name!r}: {entry}\n" for name, entry in columns.items())
+    form = "format: {encoding: cp1252}\n" if encoding == "cp1252" else ""
+    head = f"version: 2\ndata: own.csv\ntarget: y\nclasses: ['no', 'yes']\nunit: null\n{form}"
+    Path("own.schema.yaml").write_text(head + "columns:\n" + entries)
+    return load("csv", schema="own.schema.yaml")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_record_decides_on_no_other(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    above, records, nasty, below, columns = CASES[name]
+    encoding = "cp1252" if name == "an encoding" else "utf-8"
+    other = [*records[:2], nasty.encode(encoding), *records[3:]]
+    one, two = (read(above, lines, below, columns, encoding) for lines in (records, other))
+    assert one.n_records == two.n_records == len(records)
+    kept = np.delete(np.arange(len(records)), 2)
+    pd.testing.assert_frame_equal(
+        one.X.iloc[kept].astype(object),
+        two.X.iloc[kept].astype(object),
+        check_exact=True,
+        check_index_type=False,
+    )
+    assert one.y[kept].tolist() == two.y[kept].tolist()
+    assert one.public_remarks == two.public_remarks
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["each once", "one twice"])
+def test_whether_a_name_repeats_does_not_say_who_is_protected(tmp_path, monkeypatch, again):
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(f"target: y\ncolumns: {{a: {NUMBER}}}")
+    names = [f"p{min(i, 38) if again else i}" for i in range(40)]
+    lines = [f"{line},{name}" for line, name in zip(FULL, names, strict=True)]
+    Path("own.csv").write_text("\n".join(["a,b,c,y,patient_id", *lines]))
+    with pytest.raises(ConfigError, match=r"dataset.unit: got 'auto'; accepted: patient_id"):
+        load("csv", path="own.csv", schema="s.yaml")
+    load("csv", path="own.csv", schema="s.yaml", unit=None)
