@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 __all__ = ["BudgetSpent", "ConfigError", "DataError", "InfeasibleError", "InputError", "Terminated"]
-__all__ += ["did_you_mean", "one_line", "shortened", "typed_own"]
+__all__ += ["count_of", "did_you_mean", "one_line", "shortened", "typed_own"]
 
 
 class BudgetSpent(RuntimeError):
@@ -68,6 +68,12 @@ def one_line(text: str) -> str:
     if line.isprintable():
         return line
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line)
+
+
+def count_of(n: float, noun: str) -> str:
+    """Write a count, or a mean of counts, with its noun: "1 label", "1,200 labels"."""
+    number = f"{n:,}" if isinstance(n, int) else f"{n:,.4g}" if n < 1e4 else f"{n:,.0f}"
+    return f"{number} {noun}{'s' * (number != '1')}"
 
 
 def did_you_mean(word: str, there: Collection[str], before: str = "") -> str:

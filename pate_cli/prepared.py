@@ -205,7 +205,8 @@ def _best_points(config: RunConfig, dataset: Dataset) -> int:
         every = {name: mechanisms.find(name).Options for name in mechanisms.names()}
         own = mechanisms.MechanismOptions.best_points
         having = " or ".join(name for name, options in every.items() if options.best_points is not own)
-        raise ConfigError("split.public", "auto", f"a number, or null; auto with mechanism={having}")
+        accepted = f"a number, or null; auto with mechanism={having}"
+        raise InfeasibleError(f"split.public: got 'auto'; accepted: {accepted}")
     left = parts.n_private if config.split.mode == "label_private" else parts.n_test
     most = (left + 1) // 2 if dataset.public is None else dataset.public.n_records
     return max(1, int(min(best, most)))

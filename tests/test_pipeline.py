@@ -6,7 +6,7 @@ import pytest
 from pate_cli import datasets, pipeline, teachers
 from pate_cli.config import parse
 from pate_cli.config.hydra_composition import compose
-from pate_cli.errors import ConfigError
+from pate_cli.errors import InfeasibleError
 from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.types import Votes
 
@@ -65,7 +65,7 @@ def test_public_points_by_the_bounds_of_the_paper(overrides, n_public):
 
 def test_public_points_by_a_bound_are_refused_where_there_is_none():
     with pytest.raises(
-        ConfigError, match=r"split\.public: got 'auto'; .*auto with mechanism=gaussian or svt"
+        InfeasibleError, match=r"split\.public: got 'auto'; .*auto with mechanism=gaussian or svt"
     ):
         _prepare("mechanism=active", "split.public=auto")
 

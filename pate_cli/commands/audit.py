@@ -13,7 +13,7 @@ from pate_cli.audit.target import RECORDS, TEACHERS, make_target
 from pate_cli.commands.printing import add_output_options, print_grid, print_json, print_line
 from pate_cli.config import command_line, compose, parse
 from pate_cli.config.hydra_composition import own_configs
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import ConfigError, InputError, count_of
 from pate_cli.terminal import check_file, err, write_output
 
 if TYPE_CHECKING:
@@ -175,12 +175,12 @@ def _check(options: argparse.Namespace) -> None:
 
 def _sizes(numbers: dict[str, Any], *, learner: bool) -> str:
     """Sizes of the attack: teachers, queries, runs."""
-    of = "persons" if numbers["persons"] else "records"
-    parts = [f"{numbers['records']:,} private {of}"] if learner else []
-    parts += [f"{numbers['queries']:,} {'public points' if learner else 'queries'}"]
+    of = "person" if numbers["persons"] else "record"
+    parts = [count_of(numbers["records"], f"private {of}")] if learner else []
+    parts += [count_of(numbers["queries"], "public point" if learner else "question")]
     parts += [f"{numbers['classes']} classes"]
-    parts += [f"{numbers['n_teachers']:,} teachers"] if numbers["n_teachers"] else []
-    return ", ".join([*parts, f"{numbers['runs']:,} runs on each database"])
+    parts += [count_of(numbers["n_teachers"], "teacher")] if numbers["n_teachers"] else []
+    return ", ".join([*parts, f"{count_of(numbers['runs'], 'run')} on each database"])
 
 
 def _verdict(

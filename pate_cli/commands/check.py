@@ -17,7 +17,7 @@ from pate_cli.commands.printing import add_output_options, print_grid, print_jso
 from pate_cli.config import command_line, compose, parse
 from pate_cli.config.hydra_composition import options as names_of
 from pate_cli.config.hydra_composition import own_configs
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import ConfigError, InputError, count_of
 from pate_cli.terminal import err
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _show(name: str, checks: list[NamedCheck], *, as_json: bool) -> int:
             if not as_json:
                 print_grid(("check", "", "tried", "saw"), rows, title=form)
                 print_line("")
-    took = f"{len(checks)} checks in {time.monotonic() - begun:.0f} s"
+    took = f"{count_of(len(checks), 'check')} in {time.monotonic() - begun:.0f} s"
     said = f"{failed} failed" if failed else "none failed"
     said += f", {skipped} skipped" if skipped else ""
     if as_json:

@@ -21,7 +21,7 @@ from pate_cli.datasets.describing import Described, describe, read_edits
 from pate_cli.datasets.labels import classes_of
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import as_yaml, entry_of
-from pate_cli.errors import ConfigError, DataError, InputError, one_line
+from pate_cli.errors import ConfigError, DataError, InputError, count_of, one_line
 from pate_cli.terminal import check_file, write_output
 
 __all__ = ["add_parser", "main"]
@@ -176,7 +176,9 @@ def _print(table: RecordTable, found: Described, options: argparse.Namespace) ->
         sign = "tabs" if written["delimiter"] == "\t" else written["delimiter"]
         how = f"; {written['encoding']}, cells apart by {sign}"
         how += f", decimals {table.decimal}"
-    print_line(f"{table.path}: {len(table.frame):,} records, {len(table.columns)} columns{how}")
+    print_line(
+        f"{table.path}: {count_of(len(table.frame), 'record')}, {count_of(len(table.columns), 'column')}{how}"
+    )
     rows = []
     for name, column in found.found.items():
         holds = "" if column.kind == "ignored" else column.about + (f" {column.unit}" if column.unit else "")

@@ -15,7 +15,7 @@ from pate_cli.commands.printing import print_grid
 from pate_cli.commands.reporting import say, show_next
 from pate_cli.config import hydra_composition, parse
 from pate_cli.datasets.multiset import record_digests
-from pate_cli.errors import ConfigError, one_line
+from pate_cli.errors import ConfigError, count_of, one_line
 from pate_cli.release import Ledger, Protected, open_ledgers
 from pate_cli.release.ledger import shown
 from pate_cli.release.verification import charged_elsewhere
@@ -193,6 +193,6 @@ def _open(ledger: Ledger, *, all_rows: bool) -> str:
     rows, n_records = ledger.public.rows, ledger.public.n_records
     numbers = f"first is 0: {', '.join(map(str, rows))}" if all_rows else "first is 0: --rows"
     return (
-        f"The columns of {len(rows):,} of the {n_records:,} records are public, in this and every later "
-        f"release; eps protects the other {n_records - len(rows):,}. (Row numbers, the {numbers}.)"
+        f"The columns of {len(rows):,} of the {count_of(n_records, 'record')} are public, in this and every "
+        f"later release; eps protects the other {n_records - len(rows):,}. (Row numbers, the {numbers}.)"
     )

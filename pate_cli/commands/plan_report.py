@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pate_cli.engine.rows import Row
+from pate_cli.errors import count_of
 from pate_cli.features.bought import SHARE
 from pate_cli.results.marks import listed
 from pate_cli.results.next_steps import NextStep
@@ -36,8 +37,8 @@ def one(row: Row, trained_on: int) -> Report:
     if n:
         least, remainder = divmod(trained_on, n)
         each = f"{least:,} or {least + 1:,}" if remainder else f"{least:,}"
-        label = f"label {ell or sizes.n_public:,} public points"
-        answer = f"It can run: {n:,} teachers of {each} {counted} {label}, {under}."
+        label = f"label {count_of(ell or sizes.n_public, 'public point')}"
+        answer = f"It can run: {count_of(n, 'teacher')} of {each} {counted} {label}, {under}."
     else:
         learns = f"{config.mechanism.label} learns from {sizes.n_private:,} private {counted}"
         answer = f"It can run: {learns}, {under}."
@@ -52,7 +53,11 @@ def one(row: Row, trained_on: int) -> Report:
     if n:
         lines.append(("teachers", f"{n:,}", f"of {each} {counted} each"))
     if ell is not None:
-        asked = "every public point" if ell >= sizes.n_public else f"of {sizes.n_public:,} public points"
+        asked = (
+            "every public point"
+            if ell >= sizes.n_public
+            else f"of {count_of(sizes.n_public, 'public point')}"
+        )
         lines.append(("questions", f"{ell:,}", asked))
     if finite and (outlook := p.plan.outlook()):
         lines.append(("noise", f"{outlook.noise:.3g}", "votes, on each class’s count"))

@@ -23,7 +23,7 @@ from pate_cli.datasets.labels import Labels, identity
 from pate_cli.datasets.libsvm import load_file
 from pate_cli.datasets.names import shown
 from pate_cli.datasets.new_records import read_new, training_schema
-from pate_cli.errors import ConfigError, DataError, InputError, one_line
+from pate_cli.errors import ConfigError, DataError, InputError, count_of, one_line
 from pate_cli.results.tables import Head, Table
 from pate_cli.students import load_student
 from pate_cli.terminal import check_file, err, out, remark, write_output
@@ -95,7 +95,7 @@ def main(argv: list[str]) -> int:
 def _summary(args: argparse.Namespace, labels: Sequence[str]) -> None:
     """Say how many records have which label, where these are written to a file."""
     counts = Counter(labels).most_common(_MOST)
-    say(one_line(f"{len(labels):,} records of {args.data} are labelled in {args.output}."))
+    say(one_line(f"Labels of {count_of(len(labels), 'record')} of {args.data} are in {args.output}."))
     out().print()
     columns = [Head("label", numeric=False), Head("records"), Head("%")]
     cells = [[one_line(label), f"{n:,}", f"{100 * n / len(labels):.1f}"] for label, n in counts]
@@ -117,7 +117,8 @@ def _accuracy(classes: Sequence[str], ours: list[str], theirs: Labels, threshold
     pairs = [(a, theirs.names[code]) for a, code in zip(ours, theirs.codes, strict=True) if code >= 0]
     right, n = sum(a == b for a, b in pairs), len(pairs)
     most = max(Counter(b for _, b in pairs).values())
-    text = f"accuracy {right / n:.4f} ({right} of {n} records); the commonest class alone has {most / n:.4f}"
+    text = f"accuracy {right / n:.4f} ({right} of {count_of(n, 'record')}); "
+    text += f"the commonest class alone has {most / n:.4f}"
     case = classes[-1]
     true = sum(b == case for _, b in pairs)
     if len(classes) == 2 and (thresholded or true < _RARE * n):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -230,9 +231,14 @@ def _unreadable(text: str, error: Exception) -> InputError:
 
 
 def _in_quotes(text: str) -> str:
-    """Write an override for the shell, its value in quotes."""
+    """Write an override for the shell, its value, or each of a list, in quotes."""
+    from hydra.core.override_parser.types import Quote, QuotedString
+
     key, _, value = text.partition("=")
-    return f"""'{key}="{value}"'"""
+    listed = re.fullmatch(r"\[(.*)\]", value)
+    words = listed[1].split(",") if listed else [value]
+    inner = ",".join(QuotedString(word.strip(), Quote.double).with_quotes() for word in words)
+    return shlex.quote(f"{key}=[{inner}]" if listed else f"{key}={inner}")
 
 
 def last_wins(given: Sequence[str]) -> list[str]:

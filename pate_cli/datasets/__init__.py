@@ -19,7 +19,7 @@ from pate_cli.checks import read_options
 from pate_cli.datasets.labels import MANY
 from pate_cli.datasets.names import alike
 from pate_cli.datasets.splitting import SplitSizes, cached_split, sizes, sizes_of, split
-from pate_cli.errors import ConfigError, typed_own
+from pate_cli.errors import ConfigError, count_of, typed_own
 from pate_cli.plugins import find_module
 
 if TYPE_CHECKING:
@@ -148,7 +148,9 @@ def warnings_of(dataset: Dataset, n_teachers: int, n_test: int) -> tuple[str, ..
     warnings = []
     if n_test < _FEW_TESTS:
         file = "dataset.test" if dataset.test else "split.private, split.public"
-        warnings.append(f"{n_test} test records ({file}): the accuracy may be far from that on new records")
+        warnings.append(
+            f"{count_of(n_test, 'test record')} ({file}): the accuracy may be far from that on new records"
+        )
     if dataset.n_classes > MANY:  # of those that are bought nothing is known
         warnings.append(
             f"{dataset.n_classes} classes: votes are spread over them, and few points get a clear majority;"
@@ -157,7 +159,7 @@ def warnings_of(dataset: Dataset, n_teachers: int, n_test: int) -> tuple[str, ..
     names = dataset.labels or dataset.classes
     counts = np.bincount(dataset.y, minlength=len(names))
     rare = int(counts.argmin())
-    class_has = f"class {names[rare]!r} has {counts[rare]:,} of {dataset.n_records:,} records"
+    class_has = f"class {names[rare]!r} has {counts[rare]:,} of {count_of(dataset.n_records, 'record')}"
     if n_teachers and 2 * counts[rare] < n_teachers:
         few = f"so most of the {n_teachers:,} teachers never see it: its points will get other labels"
         warnings.append(f"{class_has}, {few} (teacher.count=, teacher.size= set how many there are)")

@@ -5,7 +5,6 @@ A name at most breaks a tie, and a decision needs two cells that agree.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 import shlex
 from collections import Counter
@@ -20,7 +19,7 @@ from pate_cli.datasets.column import ASKED, MOST_EXACT, NO_NUMBER, Column, numbe
 from pate_cli.datasets.column_names import looks_like_unit
 from pate_cli.datasets.dates import CLOCK, DATES, HAS_CLOCK, HAS_ZONE, days_of, seconds_of
 from pate_cli.datasets.distinct import Cells, Seen
-from pate_cli.errors import shortened
+from pate_cli.errors import count_of, shortened
 from pate_cli.types import FloatArray
 
 __all__ = ["decide", "point_of"]
@@ -83,7 +82,7 @@ def _judged(cells: Cells, values: FloatArray, decision: Decision) -> Decision:
     """Whether numbers are identifiers or constant; sentinels are asked for."""
     held = values[~np.isnan(values)]
     for value, n_here in _set_apart(cells, held, _SENTINELS):
-        question = f"{value:g} ({n_here:,} cells) stands apart from all others: taken for missing"
+        question = f"{value:g} ({count_of(n_here, 'cell')}) stands apart from all others: taken for missing"
         decision.ask_missing(cells.name, f"{value:g}", question)
         held = held[held != value]
     if cells.given.get("kind") is None:
@@ -250,7 +249,9 @@ def _rest(seen: Seen, rest: Any, decision: Decision) -> None:
             continue
         if counts[i] > 1 and not re.search("[1-9]", text):  # 0000-00-00 is no date
             decision.ask_missing(
-                cells.name, text, f"{shortened(repr(text))} ({counts[i]:,} cells) is taken for missing"
+                cells.name,
+                text,
+                f"{shortened(repr(text))} ({count_of(int(counts[i]), 'cell')}) is taken for missing",
             )
 
 
@@ -266,8 +267,10 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
     questions = [unsure] if unsure else []
     short = {"d-m-y", "d mon y"} & forms.keys()
     if short and seen.n(held & cells.mask("century", _of_two_centuries)) > 1:
-        questions.append(f"are years of two digits of the last hundred years, or from 1950 on ({shown})?")
-        shown += f" from {dt.date.today().year - 99}"
+        questions.append(
+            f"do years of two digits begin in 1930, as spreadsheets have it, or in 1950 ({shown})?"
+        )
+        shown += " from 1930"  # not by today's date: a file is read the same next year
     if questions and "format" not in cells.given:
         decision.asked.append(Ask(cells.name, "format", " ".join(questions), shown))
     shown = cells.given.get("format") or shown or "y-m-d"
@@ -283,7 +286,7 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
     _rest(seen, held & ~ok, decision)
     for value, n_here in _set_apart(cells, np.repeat(each[ok], seen.counts[ok]), _FAR_DAYS):
         text = cells.plain[int(np.argmax(each == value))]
-        question = f"{text} ({n_here:,} cells) stands apart from all others: taken for missing"
+        question = f"{text} ({count_of(n_here, 'cell')}) stands apart from all others: taken for missing"
         decision.ask_missing(cells.name, text, question)
     if len(np.unique(each[ok])) == 1:
         return Decision(Column("ignored", why="constant"))
@@ -340,7 +343,7 @@ def _category(seen: Seen, decision: Decision, target: bool) -> Decision:
         same = (counts > 0) & cells.mask(word, word.__eq__)
         if same.any() and not target:
             code = "+" if signs else plain[int(np.argmax(held))]
-            question = f"{word} ({seen.n(same):,} cells) is a code as {code}, not a missing value"
+            question = f"{word} ({count_of(seen.n(same), 'cell')}) is a code as {code}, not a missing value"
             decision.asked.append(Ask(cells.name, "answers", question, as_list([word]), safe=True))
         held = held | same
     asked = [i for i in np.flatnonzero(held & cells.wordy) if cells.low[i] in ASKED]
@@ -350,7 +353,7 @@ def _category(seen: Seen, decision: Decision, target: bool) -> Decision:
         decision.asked.append(Ask(cells.name, "answers", question, as_list(every), safe=True))
     elif asked and held.sum() > 2 and "missing" not in given:
         for i in asked:
-            question = f"{plain[i]!r} ({counts[i]:,} cells) is taken for missing"
+            question = f"{plain[i]!r} ({count_of(int(counts[i]), 'cell')}) is taken for missing"
             decision.ask_missing(cells.name, plain[i], question)
         held = held & ~np.isin(np.arange(len(held)), asked)
     present = seen.n(held)

@@ -29,7 +29,7 @@ from pate_cli.datasets.labels import in_order, spellings
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Schema, changed, typed
-from pate_cli.errors import ConfigError, DataError, shortened
+from pate_cli.errors import ConfigError, DataError, count_of, shortened
 from pate_cli.types import IntArray
 
 __all__ = ["Described", "Edits", "describe", "may_name_persons", "read_edits"]
@@ -98,7 +98,7 @@ def describe(
         columns[name] = entry if public else _private(name, column, rows, point)
         if reading is not None and not public and (n := columns[name].beyond(reading.values).sum()):
             bounds = f"{columns[name].about} ({columns[name].source})"
-            remarks.append(f"{name!r}: {n:,} cells beyond {bounds}, to be clipped")
+            remarks.append(f"{name!r}: {count_of(int(n), 'cell')} beyond {bounds}, to be clipped")
     if unit is None:
         others = [name for name in decisions if name != target and "persons" not in edits.get(name, {})]
         known = {ask.column for ask in asked if ask.key == "persons"}
@@ -110,7 +110,7 @@ def describe(
     if target is not None and len(table.frame) < n_records:
         target_missing, missing[target] = "dropped", n_records - len(table.frame)
     elif target is not None and missing.get(target):
-        question = f"{missing[target]:,} records have no label: leave them out"
+        question = f"{count_of(missing[target], 'record')} without a label: leave out"
         asked.append(Ask(target, "missing", question, "dropped"))
     of_target = found.get(target or "")
     if target is not None and of_target is not None and classes is None and not of_target.bought:

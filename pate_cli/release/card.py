@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from pate_cli.errors import count_of
 from pate_cli.release.certificates import page_command
 from pate_cli.release.quality import MOST, Quality
 from pate_cli.results.marks import bare, listed, name, quoted
@@ -118,13 +119,17 @@ class Card:
         purpose, ledger = self.facts["purpose"], self.facts["ledger"]
         exact = f"({self.eps:.6g}, {self.delta:.6g})-differential privacy, exact noise"
         unit, _, neighbours = bare(self.guarantee["neighbours"]).rpartition("; ")
-        tested = f"and tested, with noise, on {self.quality.evaluation['n']:,} others" if self.quality else ""
+        tested = (
+            f"and tested, with noise, on {count_of(self.quality.evaluation['n'], 'other')}"
+            if self.quality
+            else ""
+        )
         return [
             Fact("Guarantee", f"eps {self.eps:g}, delta {_decimal(self.delta)}", exact),
             Fact(
                 "Protects", unit, f"{neighbours}; of k that belong together, eps is k times as large at least"
             ),
-            Fact("Made from", f"{self.sizes['n_private']:,} {self.who}s", tested),
+            Fact("Made from", count_of(self.sizes["n_private"], self.who), tested),
             Fact(
                 "On record",
                 f"ledger {ledger['fingerprint'][:12]}, entry {ledger['entry']}",
@@ -180,7 +185,7 @@ class Card:
         facts, quality = self.facts, self.quality
         public = [bare(text) for text in facts["public"]]
         if self.opened:
-            of = f"{self.opened:,} of the {self.sizes['n_records']:,} records"
+            of = f"{self.opened:,} of the {count_of(self.sizes['n_records'], 'record')}"
             for_others = f"the guarantee is for the other {self.protected:,}"
             public[:1] = [f"the columns of {of}, in this and every later release; {for_others}"]
         every: list[Section] = []
@@ -192,7 +197,7 @@ class Card:
             Section(f"What eps {self.eps:g} and delta mean", [("p", text) for text in self._meaning()]),
             Section("What is not protected", [("list", [bare(text) for text in facts["not_covered"]])]),
             Section("What is public", [("list", public)]),
-            Section(f"The {self.data['n_features']:,} columns it reads", self._columns()),
+            Section(f"The {count_of(self.data['n_features'], 'column')} it reads", self._columns()),
             Section("How it was made, and its files", self._made()),
             Section("Words", [("words", words)]),
         ]
@@ -236,7 +241,7 @@ class Card:
     @property
     def _teachers(self) -> str:
         n, given, asked = (self.facts[key] for key in ("n_teachers", "n_answered", "n_asked"))
-        return f"{n:,} teachers gave {given:,} labels for {asked:,} questions"
+        return f"{count_of(n, 'teacher')} gave {count_of(given, 'label')} for {count_of(asked, 'question')}"
 
     def _columns(self) -> list[Block]:
         classes = f"It names: {', '.join(map(quoted, self.data['classes'])) or 'nothing, without classes'}."
@@ -259,12 +264,12 @@ class Card:
         quality, notes = self.quality, []
         does = "nothing is known of how good it is" if self.has_model else "noisy answers, without a model"
         if quality:
-            n = f"{quality.evaluation['n']:,} {self.who}s"
+            n = count_of(quality.evaluation["n"], self.who)
             notes.append(f"Measured with noise on {n} not learned from, so it may be published.")
         elif self.has_model:
             notes.append("With evaluate=0.2 it would have said how good it is, at the same eps.")
         if self.opened:
-            of = f"The columns of {self.opened:,} records are public now"
+            of = f"The columns of {count_of(self.opened, 'record')} are public now"
             notes.append(f"{of}; the guarantee is for the others.")
         answer = f"Published in {bare(self.place)}, under {self.under}: {does}."
         if quality:
@@ -286,11 +291,11 @@ class Card:
     def _lines(self) -> list[tuple[str, str, str]]:
         """A release that was not measured: label, value and remark."""
         delta, sizes = f"delta {_decimal(self.delta)}", self.sizes
-        made = f"{self.who}s, and {sizes['n_public']:,} public points"
+        made = f"{self.who}s, and {count_of(sizes['n_public'], 'public point')}"
         lines = [("guarantee", f"eps {self.eps:g}", f"{delta}; {bare(self.guarantee['neighbours'])}")]
         lines.append(("made from", f"{sizes['n_private']:,}", made))
         if self.facts["n_teachers"]:
-            n, _, rest = self._teachers.partition(" teachers ")
+            n, _, rest = self._teachers.split(" ", 2)
             lines.append(("teachers", n, rest))
         return lines
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
+from pate_cli.errors import count_of
 from pate_cli.results import sentences
 from pate_cli.results.answers import NO_USE, UNLIKE, Advice, ended
 from pate_cli.results.boards import METRICS
@@ -125,7 +126,7 @@ def _why(found: Advice) -> list[tuple[str, Any]]:
         asked, given = (row.mean(n) if row else None for n in ("n_asked", "n_answered"))
         labels = ""
         if asked and given is not None:
-            labels = f" It asked {asked:.0f} questions and got {given:.0f} labels."
+            labels = f" It asked {count_of(asked, 'question')} and got {count_of(given, 'label')}."
         lead = found.metric.text(found.over_constant(of), sign=True)
         texts.append(
             f"{name(of)} leads a constant answer by {lead} {found.metric.unit}{_at(found.eps)}: nothing that "

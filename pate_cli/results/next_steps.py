@@ -85,10 +85,6 @@ def compare_methods(row: MeasuredRow) -> NextStep | None:
         return None  # it has a teacher for each file, and baselines have few
     kept = [text for text in typed if not _of(text, (*_EXPERIMENT, *_RELEASE, "mechanism", "tune"))]
     budgets = ["--eps", ",".join(f"{eps * by:g}" for by in (0.5, 1, 2))]
-    if typed_value(row, "split.public") == "auto":
-        kept += ["--methods", "gaussian,svt"]  # others have no bound for it
-    elif "none" in (row["features.name"], typed_value(row, "features")):  # `best` needs them
-        kept += ["--methods", "noisy_gd,scores,gaussian,svt"]
     return "compare it with other methods", [["pate", "frontier", *kept, *budgets, "--repeats", "10"]]
 
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import pandas as pd
 
-from pate_cli.errors import InputError
+from pate_cli.errors import InputError, count_of
 from pate_cli.results import sentences
-from pate_cli.results.answers import NO_USE, UNLIKE, USE, Advice, answer, measure_of
+from pate_cli.results.answers import NO_USE, UNLIKE, USE, Advice, answer, ended, measure_of
 from pate_cli.results.boards import ACCURACY, Board, Metric, boards_of
 from pate_cli.results.details import details, eps_figure, splits_of
 from pate_cli.results.many_tables import tables_report
-from pate_cli.results.marks import name, plain
+from pate_cli.results.marks import listed, name, plain
 from pate_cli.results.means import MeasuredRow, flat, rows_of
 from pate_cli.results.next_steps import compare_methods, more_repeats, release_step, typed_value
 from pate_cli.results.overview import overview
@@ -63,7 +63,8 @@ def report(
     page, found = tables_report(answers, command, absent) if several else _single(answers[0], command)
     left_out = repeats.attrs.get("left_out", 0)
     files = {"paired": _paired(rows, first), "rows": overview(rows, metrics=True, left_out=left_out)}
-    made = f"made from {sum(row.n for row in rows):,} repeats, of `repeats.csv` beside this page or the runs"
+    done = count_of(sum(row.n for row in rows), "repeat")
+    made = f"made from {done}, of `repeats.csv` beside this page or the runs"
     page = replace(
         page,
         title=title or f"{page.title}: {plain(page.answer)}",
@@ -190,12 +191,16 @@ def _notes(found: Advice) -> list[str]:
     left = [f"{hidden} more eps" if hidden else "", f"{methods} more methods" if methods else ""]
     rest = f" Not shown: {', '.join(filter(None, left))}." if any(left) else ""
     mean = f"Mean of {splits_of(found)}, ± half a 95% interval." if found.repeats > 1 else "One split."
-    ended = [
+    if not found.method:
+        refused: dict[str, dict[str, None]] = {}
+        for row in found.board.rows:
+            if row.reason:
+                refused.setdefault(f"{ended(row.status)}: {row.reason}", {})[row["method"]] = None
+        return [f"{listed(map(name, of))} {why}" for why, of in refused.items()]
+    stopped = [
         f"{_row_name(row)}: {row.status}: {row.reason}" for row in found.board.every if row.status in _ENDED
     ]
-    if not found.method:
-        return ended[:2]
-    return [*ended[:2], sentences.INSIDE, f"{mean}{rest} Of columns: --explain"]
+    return [*stopped[:2], sentences.INSIDE, f"{mean}{rest} Of columns: --explain"]
 
 
 def _meanings(found: Advice) -> list[str]:
@@ -224,7 +229,7 @@ def _lines(found: Advice) -> list[tuple[str, str, str]]:
         lines.append(("guarantee", f"eps {row['eps']:g}", f"{failing}for {what}, of one run"))
     if row["n_teachers"]:
         asked, given = row.mean("n_asked"), row.mean("n_answered")
-        labels = f"{number(given, '.4g')} labels for {number(asked, '.4g')} questions" if asked else ""
+        labels = f"{count_of(given or 0, 'label')} for {count_of(asked, 'question')}" if asked else ""
         lines.append(("teachers", f"{row['n_teachers']:,.0f}", labels))
     return lines
 
@@ -272,7 +277,9 @@ def _publishing(found: Advice, command: Sequence[str]) -> str:
     )
     if "split.public_from_private=true" not in command:
         return text
-    opened = f"the columns of {row['n_public']:,.0f} records" if row and row["n_public"] else "some columns"
+    opened = (
+        f"the columns of {count_of(row['n_public'], 'record')}" if row and row["n_public"] else "some columns"
+    )
     return (
         f"{text} It makes {opened} public (`split.public_from_private`); if you have public records of the "
         "same kind, `dataset.public=FILE` takes its place."

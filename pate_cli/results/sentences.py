@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
+from pate_cli.errors import count_of
 from pate_cli.results.answers import (
     ALIKE,
     BROKE,
@@ -18,6 +19,7 @@ from pate_cli.results.answers import (
     USE,
     WORSE,
     Advice,
+    ended,
     most_common,
 )
 from pate_cli.results.interval import Interval
@@ -29,6 +31,7 @@ __all__ = ["GLOSSARY", "INSIDE", "caution", "constant_clause", "cost", "headline
 __all__ += ["meaning_of_eps", "protected", "verdict_rule"]
 
 INSIDE = "**Keep these numbers inside:** they come from private records, without protection."
+_PLAN = "that follows from their settings, before any work"
 _FEW = 4  # methods that are listed by name
 
 
@@ -37,6 +40,8 @@ def headline(answer: Advice, data: str = "") -> str:
     board, metric = answer.board, answer.metric
     value = board.values(answer.eps).get(answer.method) if answer.method else None
     if value is None:
+        if board.rows and all(ended(row.status) == CANNOT for row in board.rows):
+            return f"No method can run{f' on {data}' * bool(data)}: {_PLAN}."
         return f"Nothing was measured{f' on {data}' * bool(data)}: no repeat is done."
     of, at = f" of {data}" if data else "", _at(answer.eps)
     if not answer.useful:
@@ -90,7 +95,7 @@ def _points(answer: Advice, gap: Interval | None, *, sign: bool = False) -> str:
 
 
 def _splits(n: int) -> str:
-    return f"{n} split{'s' * (n != 1)}"
+    return count_of(n, "split")
 
 
 def _at(eps: float) -> str:

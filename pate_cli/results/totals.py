@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pate_cli.errors import count_of
 from pate_cli.results.interval import LEVEL
 from pate_cli.results.verdicts import SHOWN, VerdictWord, combined, counted
 
@@ -55,7 +56,7 @@ def totals(verdicts: Sequence[Counted]) -> list[str]:
         for table, claims in tables.items():
             n, counts = len(claims), counted(shown(once(words), kind) for words in claims.values())
             of = ", ".join(filter(None, [head, table]))
-            sentences.append(f"{of}: {n} claim{'s' * (n > 1)}: {counts}.")
+            sentences.append(f"{of}: {count_of(n, 'claim')}: {counts}.")
     own = sum(one.kind == "own" for one in verdicts)
     if own:
         sentences.append(f"Questions of our own: {own}, in no total.")

@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from pate_cli.results.answers import repeats_that_tell
+from pate_cli.errors import count_of
+from pate_cli.results.answers import ended, repeats_that_tell
 from pate_cli.results.boards import ACCURACY
 from pate_cli.results.interval import EPS_NOTE, MEASURED, T_NOTE, Interval
 from pate_cli.results.marks import listed, name
@@ -24,7 +25,6 @@ _SHOWN |= {"n_answered": "labels given", "label_accuracy": "labels right, %"}
 _SAME = ("dataset", "eps", "seed", "teachers")
 _MOST = 3  # settings that are shown
 _PUBLIC = ("eps", "delta", "n_teachers", "budget")
-_ENDED = {"infeasible": "cannot run", "failed": "broke off", "error": "broke off"}
 
 
 def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
@@ -81,8 +81,7 @@ def _many(every: dict[str, Table]) -> Report:
     table = every["table"]
     told = [record["difference"] for record in table.records if record["measure"] == "accuracy"]
     paired = sum(gap is not None for gap in told)
-    unlike = len(every["settings"].cells)
-    settings = f"{unlike} setting{'s' * (unlike != 1)}"
+    settings = count_of(len(every["settings"].cells), "setting")
     answer = f"A and B differ in {settings}; {paired} of {len(told)} rows are at the same splits."
     if not told:
         answer = f"A and B differ in {settings}, and have no row in common."
@@ -110,7 +109,7 @@ def _text(key: str, row: MeasuredRow) -> str:
     if key == "eps":
         return f"eps {number(row['eps'], 'g')}"
     if key == "teachers":
-        return f"{row['n_teachers']:,.0f} teachers" if row["n_teachers"] else ""
+        return count_of(row["n_teachers"], "teacher") if row["n_teachers"] else ""
     return "" if row[key] is None else f"seed {row[key]}" if key == "seed" else str(row[key])
 
 
@@ -201,7 +200,7 @@ def _table(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], remarks: list[
         where = f"{said}: " if several else ""
         for side, each in (("A", row), ("B", other)):
             if each.status != "ok":
-                remarks.append(f"{where}{side} {_ENDED.get(each.status, 'did not end')}: {each.reason}")
+                remarks.append(f"{where}{side} {ended(each.status)}: {each.reason}")
         for measure in _measures_of(row, other):
             means = [each.over(measure) for each in (row, other)]
             gap = None if why else paired_difference(row, other, measure)

@@ -12,6 +12,7 @@ from unittest import mock
 import numpy as np
 import scipy.sparse as sp
 
+from pate_cli.errors import count_of
 from pate_cli.mechanisms import Mechanism
 from pate_cli.privacy.events import Account, Gdp, Inner, Pure
 from pate_cli.privacy.noise import SeededNoise
@@ -112,7 +113,7 @@ def replayed(run: Run) -> str:
     """Nothing but what passed the door depends on private records: with others, equal bytes."""
     require(run.door.released, "nothing passed the door")
     size = run.same(run.form.records(other=True))
-    return f"{_counted(len(run.door.released), 'release')}, {size:,} equal bytes"
+    return f"{count_of(len(run.door.released), 'release')}, {size:,} equal bytes"
 
 
 def unlike(run: Run, way: Way) -> str:
@@ -218,7 +219,7 @@ def drawn(run: Run) -> str:
     require(log.pop(clocks, 0) >= stated.pop(clocks, 0), fault)
     require(log == +stated, fault)
     require(len(set(np.round(used, 9))) == len(used), "noise that was used before")
-    return f"{_counted(sum(run.noise.drawn.values()), 'number')} of noise, of the scales stated"
+    return f"{count_of(sum(run.noise.drawn.values()), 'number')} of noise, of the scales stated"
 
 
 def output(run: Run) -> str:
@@ -245,7 +246,3 @@ def output(run: Run) -> str:
 
 
 CHECKS = (replayed, moved, paid, drawn, output)
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'s' * (n != 1)}"

@@ -221,7 +221,7 @@ def test_names_and_probabilities_are_a_table(hospital, tmp_path, monkeypatch, ca
     monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal: what was done is said
     assert main([*argv, "--output", str(tmp_path / "out.csv")]) == 0
     answer = " ".join(capsys.readouterr().out.partition("\n\n")[0].split())
-    assert answer == f"200 records of {tmp_path / new} are labelled in {tmp_path / 'out.csv'}."
+    assert answer == f"Labels of 200 records of {tmp_path / new} are in {tmp_path / 'out.csv'}."
 
 
 def csv_cell(text):

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from pate_cli import datasets, features, pipeline
 from pate_cli.cli import main
 from pate_cli.config import compose, parse
-from pate_cli.errors import ConfigError
+from pate_cli.errors import InfeasibleError
 from pate_cli.features.classifiers import MappedClassifier
 from pate_cli.students import load_student, save_student
 from pate_cli.types import Dataset, PrivateRecords, PublicPoints
@@ -69,7 +69,7 @@ def test_who_sees_features():
     assert seen("mechanism=noisy_gd", "features=auto")[0] == "none"
     assert seen("mechanism=best", "features=auto")[0] == "kernel"
     with pytest.raises(
-        ConfigError, match="features: got 'none'; accepted: auto or kernel with mechanism=best"
+        InfeasibleError, match="features: got 'none'; accepted: auto or kernel with mechanism=best"
     ):
         prepared("mechanism=best", "features=none")
 

@@ -321,15 +321,16 @@ def test_two_that_differ_in_several_settings_are_run_by_themselves():
     assert commands[0][:-1] == ["pate", "run", "-m", "dataset=d", "mechanism=best,svt", "eps=1"]
 
 
-def test_a_run_is_compared_with_what_takes_its_settings():
-    def step(typed):
-        return report(frame({("svt", 1): around(0.8)}, overrides=typed), ["pate"], {}).next_step
+def test_of_shards_no_frontier_is_printed():
+    typed = "dataset=shards dataset.path=x mechanism=svt"
+    assert report(frame({("svt", 1): around(0.8)}, overrides=typed), ["pate"], {}).next_step is None
 
-    _, (command,) = step("dataset=d features=none mechanism=svt")
-    assert command[2:6] == ["dataset=d", "features=none", "--methods", "noisy_gd,scores,gaussian,svt"]
-    _, (command,) = step("dataset=d split.public=auto mechanism=svt")
-    assert command[4:6] == ["--methods", "gaussian,svt"]
-    assert step("dataset=shards dataset.path=x mechanism=svt") is None
+
+def test_where_no_method_can_run_each_reason_is_said_once():
+    refused = frame({("a", 1): "too few", ("b", 1): "too few", ("c", 1): "no bound"})
+    found = report(refused, ["pate", "frontier"], {})
+    assert found.answer.startswith("No method can run")
+    assert [plain(note) for note in found.notes] == ["a and b cannot run: too few", "c cannot run: no bound"]
 
 
 def test_a_run_of_which_no_file_says_what_was_typed_proposes_no_other():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pate_cli.errors import ConfigError
+from pate_cli.errors import InfeasibleError
 from pate_cli.mechanisms.direct import noisy_gd
 from pate_cli.types import Setting
 
@@ -22,5 +22,5 @@ def calibrate(options: Options, setting: Setting) -> noisy_gd.NoisyGradientDesce
     """Calibrate `noisy_gd` on kernel features."""
     if setting.features not in ("auto", "kernel"):
         accepted = "auto or kernel with mechanism=best; any with mechanism=noisy_gd"
-        raise ConfigError("features", setting.features, accepted)
+        raise InfeasibleError(f"features: got {setting.features!r}; accepted: {accepted}")
     return noisy_gd.calibrate(options, replace(setting, features="kernel"))

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from pate_cli import features, mechanisms
 from pate_cli.audit import audit
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.features.classifiers import probabilities
 from pate_cli.features.kernel import KernelFeatures, OwnColumns
 from pate_cli.mechanisms.direct.clipped_gradients import ClippedGradients
@@ -176,7 +176,7 @@ def test_best_is_noisy_gd_on_kernel_features():
     assert made() == made(name="noisy_gd", features="kernel")
     assert made(name="noisy_gd").features == "none"
     with pytest.raises(
-        ConfigError, match="features: got 'none'; accepted: auto or kernel with mechanism=best"
+        InfeasibleError, match="features: got 'none'; accepted: auto or kernel with mechanism=best"
     ):
         made(features="none")
 
