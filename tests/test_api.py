@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -161,6 +162,12 @@ def test_sparse_records_and_pipelines():
         ({"mechanism": "gausian"}, "gaussian"),
         ({"settings": {"mechanism.nothing": 1}}, "mechanism.nothing: no such key"),
         ({"settings": {"nothing.at.all": 1}}, "settings: nothing.at.all: no such key"),
+        ({"settings": {"dataset.unit": "a"}}, r"settings: dataset\.unit: not here; .* persons as groups="),
+        ({"settings": {"seed": 1}}, "settings: seed: not here; it is random_state="),
+        (
+            {"teacher": LogisticRegression(), "settings": {"teacher.params.C": 2}},
+            r"settings: teacher\.params\.C: not here; given as teacher=",
+        ),
         ({"public_share": None}, "X_public: missing; or public_share=0.02"),
         ({"classes": ["no", "maybe"]}, "y: a label that is not among `classes`"),
         ({"mechanism": "svt", "eps": 0.001}, "cannot answer"),

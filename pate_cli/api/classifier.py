@@ -48,6 +48,15 @@ from pate_cli.types import Dataset, IntArray, Part
 
 __all__ = ["PateClassifier", "Privacy"]
 
+_UNUSED = {
+    "dataset": "records are given to fit, persons as groups=, and columns by schema=",
+    "seed": "it is random_state=",
+    "repeats": "fit learns once; cross_val_score measures",
+    "compute": "fit works in one process",
+}
+_UNUSED |= dict.fromkeys(("release", "ledger", "purpose", "name", "tags"), "it is of pate run")
+"""Keys of a run that `fit` would ignore."""
+
 
 @dataclass(frozen=True)
 class Privacy:
@@ -313,6 +322,13 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if isinstance(value, str):
                 overrides.append(f"{key}.estimator={value}" if "." in value else f"{key}={value}")
         raw = compose(overrides)
+        unused = dict(_UNUSED)
+        for key, value in learners.items():
+            if not isinstance(value, str):
+                unused |= dict.fromkeys((f"{key}.estimator", f"{key}.params"), f"given as {key}=, an object")
+        for key in self.settings or {}:
+            if why := next((why for of, why in unused.items() if f"{key}.".startswith(f"{of}.")), ""):
+                raise InputError(f"settings: {key}: not here; {why}")
         settings = {"eps": self.eps, "delta": self.delta, "teacher.count": self.n_teachers}
         for key, value in (settings | dict(self.settings or {})).items():
             *above, last = key.split(".")

@@ -171,6 +171,7 @@ def classes_of(labels: Labels, where: str, n_private: int) -> tuple[str, ...]:
     if len(names) > most:
         raise DataError(
             f"{where}: {len(names):,} different labels on {n:,} records, at most {most:,} are accepted;"
-            " classes are needed, not a number to predict"
+            " classes are needed, not a number to predict: make a column of classes, as low and high,"
+            " by a limit that is known without the records"
         )
     return in_order(names)
