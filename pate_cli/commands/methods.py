@@ -172,6 +172,8 @@ def budgets(text: str) -> list[float]:
             eps = math.nan
         if not 0 < eps < math.inf:
             raise ConfigError("--eps", part, "finite numbers > 0 separated by commas, as in 0.5,1,2")
+        if eps in values:
+            raise ConfigError("--eps", text, f"each value once; {part.strip()} stands there twice")
         values.add(eps)
     return sorted(values)
 

@@ -24,6 +24,7 @@ from pate_cli.datasets.libsvm import load_file
 from pate_cli.datasets.names import shown
 from pate_cli.datasets.new_records import read_new, training_schema
 from pate_cli.errors import ConfigError, DataError, InputError, count_of, one_line
+from pate_cli.results.listing import find
 from pate_cli.results.tables import Head, Table
 from pate_cli.students import load_student
 from pate_cli.terminal import check_file, err, out, remark, write_output
@@ -55,6 +56,7 @@ def main(argv: list[str]) -> int:
     args = _parser().parse_args(argv)
     if args.json and args.output is not None:
         raise InputError("--json: not with --output; give one of them")
+    args.model = find(str(args.model))
     if args.output is not None:
         check_file(args.output, [args.model, args.model / "student.skops", args.data])
     if args.threshold is not None:
@@ -138,7 +140,7 @@ def _parser() -> argparse.ArgumentParser:
         "model",
         metavar="MODEL",
         type=Path,
-        help="a student saved by `pate run`, student.skops, or the folder it is in",
+        help="a student saved by `pate run`, student.skops, or its folder, or a name or id of pate list",
     )
     parser.add_argument(
         "data",

@@ -23,6 +23,7 @@ def main(argv: list[str]) -> int:
 
     from pate_cli.release.certificates import page_command
     from pate_cli.release.verification import verify
+    from pate_cli.results.listing import find
 
     ledgers = open_ledgers(options.ledger)
     if not ledgers.check() and (options.ledger or "PATE_LEDGER" in os.environ):
@@ -30,6 +31,7 @@ def main(argv: list[str]) -> int:
         raise InputError(
             f"{named}: there is no directory {ledgers.path}; without it the files alone are checked"
         )
+    options.directory = find(str(options.directory))
     checks = verify(options.directory, ledgers)
     failed = sum(check.passed is False for check in checks)
     if options.json:
@@ -67,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
         "against the ledger that was charged. Exit code 1 if something does not fit.",
         epilog="Ledgers are looked for in the directory PATE_LEDGER names, else in your data directory.",
     )
-    parser.add_argument("directory", metavar="DIR", type=Path, help="directory of a release")
+    parser.add_argument(
+        "directory", metavar="DIR", type=Path, help="directory of a release, or its name or id in pate list"
+    )
     parser.add_argument("--ledger", metavar="DIR", help="look for ledgers here, not in PATE_LEDGER")
     add_output_options(parser, quiet=False)
     return parser

@@ -183,7 +183,7 @@ def _certified(
             "eps": result["eps"],
             "delta": result["delta"],
             "how": result["how"],
-            "in_words": run.plan.that_answered(released.chosen).in_words,
+            "in_words": run.whole.in_words(released.chosen),
             "neighbours": run.protects,
             "unit": unit,
             "protects": entry.protects and asdict(entry.protects),

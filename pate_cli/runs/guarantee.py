@@ -164,6 +164,19 @@ class WholeMechanism:
             loss = replace(loss, eps=loss.eps + self.share * self.eps, delta=self.delta)
         return replace(loss, eps=min(loss.eps, self.guarantee.eps))  # rounding may end above
 
+    def in_words(self, chosen: str | None) -> str:
+        """How all of it protects records, as a clause of a card; empty where the mechanism has no words."""
+        words = self.plan.that_answered(chosen).in_words
+        if not words or self.marginals is None:
+            return words
+        bought = (
+            f"{self.bought.what} are those that many records have, by counts with noise; "
+            if self.bought
+            else ""
+        )
+        points = "public points are drawn from counts of the values of each column, with noise"
+        return f"{bought}{points}; {words}"
+
     def describe(self) -> dict[str, Any]:
         """Public numbers, of the mechanism and of the marginals."""
         shown = self.plan.describe() | (self.evaluation.describe() if self.evaluation else {})

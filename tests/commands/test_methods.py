@@ -33,8 +33,10 @@ def test_the_command_of_a_row_finds_options_of_ones_own(tmp_path):
     assert "compute.workers=1" not in command
 
 
-def test_budgets_are_sorted_and_counted_once_or_refused():
-    assert budgets("2,0.5,1.0,1") == [0.5, 1.0, 2.0]
+def test_budgets_are_sorted_or_refused():
+    assert budgets("2,0.5,1") == [0.5, 1.0, 2.0]
+    with pytest.raises(InputError, match=r"--eps: got '1,1\.0'; accepted: each value once"):
+        budgets("1,1.0")
     for text in ("0", "inf", "nan", "1,,2", "one"):
         with pytest.raises(InputError, match=r"--eps: got .*; accepted: finite numbers > 0"):
             budgets(text)

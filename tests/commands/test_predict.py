@@ -328,7 +328,7 @@ def test_a_threshold_decides_between_two_classes(numbers, tmp_path, capsys):
 
 def test_bad_models_options_and_outputs_are_one_line(model, table_model, numbers, tmp_path, capsys):
     data = write(tmp_path / "d", *numbers)
-    assert "cannot be read" in fails(capsys, tmp_path / "none.skops", data)
+    assert "no such file or directory, and no name or id of" in fails(capsys, tmp_path / "none.skops", data)
     assert "not a model written by pate" in fails(capsys, data, data)
     assert "a LIBSVM file" in fails(capsys, model, tmp_path / "d.csv")
     assert "no such file" in fails(capsys, model, tmp_path / "none")

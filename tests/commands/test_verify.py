@@ -237,7 +237,7 @@ def test_what_is_no_release_is_refused(place, capsys):
     _edit(place / "one" / "certificate.json", '"schema_version": 3', '"schema_version": 1')
     folder = "accepted: the folder of a release"
     for what, said in (
-        ("none", folder),
+        ("none", "no such file or directory, and no name or id of a result"),
         ("ledger", folder),
         ("one/answers.csv", folder),
         ("one", "a certificate of version 1; accepted: 2, 3"),
