@@ -124,6 +124,8 @@ BUGS = [
      f"{kinds}:GaussianNoise.event", "/ self.sigma) ** 2", "/ self.sigma / 1.3) ** 2"),
     ("a cost of 1/1.3 of Laplace noise", drawn, Form("noisy_histograms"),
      f"{kinds}:LaplaceNoise.event", "self.sensitivity / self.scale", "self.sensitivity / self.scale / 1.3"),
+    ("of many Gaussian costs one alone", drawn, Form("gaussian"),
+     "privacy.events:Gdp.compose", "cls.sum(counts)", "max(counts, key=lambda event: event.mu)"),
     # a plug-in
     ("Laplace noise on many counts as one release", moved, Form("noisy_histograms"),
      f"{plug_in}:NoisyHistograms.releases", "self.m", "1"),

@@ -10,13 +10,15 @@ which is the exact trade-off curve of the event where its eps is exact for every
 the bound is b(b(... b(q))), as each step is a move by the sensitivity (group privacy). So a small cost is
 magnified until an event of the outputs shows it in few draws, and a large one is tried with a parameter that
 makes it smaller.
+
+How costs compose is tried in the same way: P and Q are then the laws of many releases, half of them cheaper,
+and an event is one of the sum of their scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,9 @@ _RUNS = 40_000
 _FEW = 2_000
 """The same where a kind draws one release at a time."""
 
+_TOGETHER = 64
+"""Releases whose costs are composed: some tens of times the draws of one."""
+
 _MOST_NUMBERS = 8
 _CONFIDENCE = 1 - 1e-9  # of each of a few counts for each of some tens of kinds
 _DELTAS = np.geomspace(1e-12, 0.5, 160)
@@ -50,23 +55,26 @@ _tried: set[Any] = set()
 def hidden(kind: Kind, d: int) -> None:
     """Try releases of d numbers; CheckFailed if they tell more of a value than their event says."""
     event = kind.event(d)
-    if event.once or not np.isfinite(cost := _losses(event)[0][-1]):
+    if event.once or not np.isfinite(cost := _eps(event)):
         return  # of a run with a proof and test of its own, or without noise
-    for size in {min(d, _MOST_NUMBERS), 2 if np.isinf(kind.norm) else 1}:
+    fewest = 2 if np.isinf(kind.norm) else 1
+    for size, together in {(min(d, _MOST_NUMBERS), 1), (fewest, 1), (fewest, _TOGETHER)}:
         # of parameters that cost about the same, one will do
-        key = (type(kind).draw, type(kind).event, size, round(np.log2(cost + 1e-9) / 2))
+        laws = (type(kind).draw, type(kind).event, type(event).compose)
+        key = (*laws, size, together, round(np.log2(cost + 1e-9) / 2))
         if key not in _tried:
-            _try(kind, size)
+            _try(kind, size, together)
             _tried.add(key)
 
 
-def _try(kind: Kind, d: int) -> None:
-    while _bound(0.1, _losses(kind.event(d)), 1) > _PLAIN and (cheaper := _cheaper(kind, d)):
-        kind = cheaper
-    losses, steps = _losses(kind.event(d)), 1
+def _try(kind: Kind, d: int, together: int) -> None:
+    kinds = _kinds(kind, d, together)
+    while _bound(0.1, _cost(kinds, d, together), 1) > _PLAIN and (cheaper := _cheaper(kind, d)):
+        kind, kinds = cheaper, _kinds(cheaper, d, together)
+    losses, steps = _cost(kinds, d, together), 1
     while steps < _MOST_STEPS and _bound(0.1, losses, steps) < _FAINT:
         steps = max(steps + 1, int(1.25 * steps))
-    for scores, others in _scores(kind, d, steps):
+    for scores, others in _scores(kinds, d, steps, together):
         half = len(scores) // 2
         for p, q in ((scores, others), (others, scores)):
             for sign in (1, -1):
@@ -76,7 +84,13 @@ def _try(kind: Kind, d: int) -> None:
                 (low,), (high,) = _limits(sign * p[half:], sign * q[half:], np.array([edge]))
                 bound = float(_bound(high, losses, steps))
                 fault = f"an event of probability {low:.3g} where at most {bound:.3g} is counted"
-                require(low <= bound, f"{type(kind).__name__}: {fault}")
+                many = f" in {together} releases" * (together > 1)
+                require(low <= bound, f"{type(kind).__name__}: {fault}{many}")
+
+
+def _kinds(kind: Kind, d: int, together: int) -> tuple[Kind, ...]:
+    """The kinds of which there are as many releases each."""
+    return (kind, _cheaper(kind, d) or kind) if together > 1 else (kind,)
 
 
 def _cheaper(kind: Kind, d: int) -> Kind | None:
@@ -84,16 +98,24 @@ def _cheaper(kind: Kind, d: int) -> Kind | None:
     for name, value in vars(kind).items():
         if isinstance(value, float):
             half = replace(kind, **{name: value / 2})
-            if _losses(half.event(d))[0][-1] < _losses(kind.event(d))[0][-1]:
+            if _eps(half.event(d)) < _eps(kind.event(d)):
                 return half
     return None
 
 
-@cache
-def _losses(event: Event) -> tuple[FloatArray, FloatArray]:
-    """(eps, delta) of one event, for each delta if it takes one."""
-    account = Account([event])
-    found = [compose(account, float(delta)) for delta in (_DELTAS if event.takes_delta else [0.0])]
+def _cost(kinds: tuple[Kind, ...], d: int, together: int) -> tuple[FloatArray, FloatArray]:
+    return _losses(tuple(kind.event(d) for kind in kinds), together // len(kinds))
+
+
+def _eps(event: Event) -> float:
+    """What it costs at the smallest delta."""
+    return compose(Account([event]), _DELTAS[0] if event.takes_delta else 0.0)[0]
+
+
+def _losses(events: tuple[Event, ...], times: int) -> tuple[FloatArray, FloatArray]:
+    """(eps, delta) of each event so many times, for each delta if they take one."""
+    account = Account(list(events) * times)
+    found = [compose(account, float(delta)) for delta in (_DELTAS if events[0].takes_delta else [0.0])]
     eps, delta = np.array(found).T
     return eps, delta
 
@@ -109,36 +131,53 @@ def _bound(q: Any, losses: tuple[FloatArray, FloatArray], steps: int) -> Any:
     return q
 
 
-def _scores(kind: Kind, d: int, steps: int) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Numbers made of releases of a value, and of the value moved."""
-    source, far = SeededNoise(np.random.SeedSequence(11)), kind.sensitivity * steps
+def _scores(
+    kinds: tuple[Kind, ...], d: int, steps: int, together: int
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Numbers made of releases of a value, and of the value moved; of many together their sums."""
+    source = SeededNoise(np.random.SeedSequence(11))
+    each = [list(_scores_of(kind, d, steps, together // len(kinds), source)) for kind in kinds]
+    for of_kinds in zip(*each, strict=True):
+        p, q = (sum(scores) for scores in zip(*of_kinds, strict=True))
+        yield np.asarray(p), np.asarray(q)
+
+
+def _scores_of(
+    kind: Kind, d: int, steps: int, times: int, source: SeededNoise
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    far = kind.sensitivity * steps
     move = np.full(d, -far if np.isinf(kind.norm) else 0.0)
     move[0] = far
     start = np.zeros(d)
-    first = _drawn(kind, start, source)
+    first = _drawn(kind, start, source, times)
     if first.dtype.kind in "iub":  # a choice, where the first is chosen more and more seldom
         for behind in (0, 1, 2, 3, 4):
             start[0] = -behind * far
-            p, q = (_drawn(kind, value, source) == 0 for value in (start, start + move))
-            yield p.astype(float), q.astype(float)
+            drawn = (_drawn(kind, value, source, times) == 0 for value in (start, start + move))
+            p, q = (chosen.reshape(-1, times).sum(axis=1, dtype=float) for chosen in drawn)
+            yield p, q
         return
-    both = [out.reshape(len(out), -1) for out in (first, _drawn(kind, move, source))]
-    yield both[0][:, 0], both[1][:, 0]
-    for norm in (1, 2) if d > 1 else ():
+    both = [out.reshape(len(out), -1) for out in (first, _drawn(kind, start + move, source, times))]
+    p, q = (out[:, 0].reshape(-1, times).sum(axis=1) for out in both)
+    yield p, q
+    for norm in (1, 2) if d > 1 or times > 1 else ():
         nearer = [
             np.linalg.norm(out, norm, axis=1) - np.linalg.norm(out - move, norm, axis=1) for out in both
         ]
-        yield nearer[0], nearer[1]
+        p, q = (scores.reshape(-1, times).sum(axis=1) for scores in nearer)
+        yield p, q
 
 
-def _drawn(kind: Kind, value: FloatArray, source: SeededNoise) -> Any:
+def _drawn(kind: Kind, value: FloatArray, source: SeededNoise, times: int) -> Any:
     """Many releases of a value, at once where the kind's own arrays are of many."""
-    many = np.tile(value, (2 * _RUNS, 1))
+    count = 2 * _RUNS if times == 1 else _RUNS * times
+    many = np.tile(value, (count, 1))
     many = many if kind.count(many) in (1, len(many)) else many.T.copy()
     out = np.asarray(kind.draw(source, many))
-    if out.ndim and len(out) == 2 * _RUNS:
+    if out.ndim and len(out) == count:
         return out
-    return np.array([kind.draw(source, value[None]) for _ in range(2 * _FEW)]).reshape(2 * _FEW, -1)
+    count = 2 * _FEW if times == 1 else 256 * times
+    return np.array([kind.draw(source, value[None]) for _ in range(count)]).reshape(count, -1)
 
 
 def _thresholds(p: FloatArray, q: FloatArray) -> FloatArray:

@@ -41,3 +41,47 @@ def test_a_cost_too_small_by_a_factor_of_1_3_is_seen(kind, cost):
         CheckFailed, match=r"Stated: an event of probability \S+ where at most \S+ is counted"
     ):
         hidden(of(kind, cost, 1.3), 3)
+
+
+COUNTED = {
+    "the largest alone": lambda costs: max(costs)[0],
+    "the root of the number": lambda costs: sum(cost * n**0.5 for cost, n in costs),
+    "all as the smallest": lambda costs: min(costs)[0] * sum(n for _, n in costs),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "counted"),
+    [
+        *((kind, "the largest alone") for kind in KINDS),
+        ("gaussian", "the root of the number"),
+        ("laplace", "the root of the number"),
+        ("gaussian", "all as the smallest"),
+    ],
+)
+def test_costs_that_compose_to_less_than_their_sum_are_seen(kind, counted):
+    counted = COUNTED[counted]
+
+    class SomePure(Pure):
+        @classmethod
+        def compose(cls, counts, delta):
+            return counted([(event.eps, n) for event, n in counts.items()]), 0.0
+
+    class SomeGdp(Gdp):
+        @classmethod
+        def compose(cls, counts, delta):
+            least = counted([(event.mu_squared, n) for event, n in counts.items()])
+            return cls(least, sum(event.integers * n for event, n in counts.items())).eps(delta), delta
+
+    cls, numbers = KINDS[kind]
+
+    @dataclass(frozen=True, kw_only=True)
+    class Stated(cls):
+        def event(self, size):
+            event = super().event(size)
+            if isinstance(event, Pure):
+                return SomePure(event.eps)
+            return SomeGdp(event.mu_squared, event.integers)
+
+    with pytest.raises(CheckFailed, match=r"Stated: an event of .* is counted in 64 releases"):
+        hidden(Stated(sensitivity=2.0, **numbers(0.5)), 3)
