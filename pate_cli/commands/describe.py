@@ -85,8 +85,6 @@ def main(options: argparse.Namespace) -> int:
         rows=rows,
         words=[word.strip() for word in options.missing],
     )
-    if not options.json:
-        _print_columns(table, found, options)
     _check(table, found, options)
     given = {key for key in ("encoding", "sep") if getattr(options, key) is not None}
     asked = [
@@ -112,7 +110,7 @@ def main(options: argparse.Namespace) -> int:
     if options.json:
         _print_json(table, found, output if code != 2 else None)
     else:
-        _print_rest(found)
+        _print(table, found, options)
     if code == 2:
         refused = refused_lines(options.file, found.refused, table.word)
         if len(found.refused) > len(table.written.refused):
@@ -170,8 +168,8 @@ def _public_rows(options: argparse.Namespace, table: RecordTable, text: set[str]
     return rows
 
 
-def _print_columns(table: RecordTable, found: Described, options: argparse.Namespace) -> None:
-    """Print what each column holds, also where the file is refused then."""
+def _print(table: RecordTable, found: Described, options: argparse.Namespace) -> None:
+    """Print the table, then what was done to the file, what must be decided, and what is refused."""
     written = table.written.form
     how = ""
     if written:
@@ -190,10 +188,6 @@ def _print_columns(table: RecordTable, found: Described, options: argparse.Names
             (one_line(name), kind, one_line(holds), f"{missing:,}" if missing else "", _decided(column))
         )
     print_grid(("column", "kind", "holds", "missing", "decided"), rows, right=("missing",))
-
-
-def _print_rest(found: Described) -> None:
-    """Print what was done to the file, what must be decided, and what is private."""
     for remark in found.remarks[:_MOST]:
         print_line(one_line(remark))
     if found.asked and not found.refused:
