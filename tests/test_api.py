@@ -147,6 +147,22 @@ def test_all_records_of_a_group_are_protected_together():
     assert one_each.privacy_.delta == pytest.approx(1 / 500)
 
 
+def test_one_record_or_name_decides_neither_a_warning_nor_how_all_are_read():
+    X, y = _data(700)
+    frame, names = pd.DataFrame(X, columns=list("abcde")), [f"p{i // 2}" for i in range(600)]
+    names[0] = "P1"  # beside p1
+    seeded = PateClassifier(eps=4.0, random_state=0)
+    with pytest.warns(UserWarning, match="groups: 'P1' and 'p1' differ in capitals alone"):
+        seeded.fit(X[:600], y[:600], X[600:], groups=names)
+    PateClassifier(eps=4.0).fit(X[:600], y[:600], X[600:], groups=names)  # a release: warnings are errors
+    with pytest.raises(ValueError, match=r"groups, row 0: ''; accepted: a name for each record"):
+        seeded.fit(X[:600], y[:600], X[600:], groups=[None, *names[1:]])
+    frame["a"] = frame["a"].astype(object)
+    frame.loc[0, "a"] = None  # with public numbers it is no table with texts, whose columns are scaled
+    with pytest.raises(ValueError, match="NaN"):
+        seeded.fit(frame[:600], y[:600], frame[600:].astype(float))
+
+
 def test_sparse_records_and_pipelines():
     X, y = _data()
     X = sparse.csr_matrix(np.where(np.abs(X) > 1, X, 0))

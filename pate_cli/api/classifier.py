@@ -194,8 +194,10 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             If something cannot be used, or the mechanism cannot work with these numbers; before training.
         """
-        self._is_table = self.schema is not None or frames.has_texts(X)
         generated = isinstance(X_public, str)
+        # public points say it where there are some: one record with a text does not
+        shown = X_public if hasattr(X_public, "dtypes") else X
+        self._is_table = self.schema is not None or frames.has_texts(shown)
         if generated and (X_public not in GENERATED or self.schema is None):
             accepted = f"public points, or {' or '.join(GENERATED)} with a schema"
             raise ValueError(f"X_public: got {X_public!r}; accepted: {accepted}")
@@ -213,7 +215,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             declared = None if self.schema is None else read_schema(self.schema)
             bought = generated and self.classes is None and declared is not None and declared.classes_bought
             self.classes_, codes = self._codes(y, bought=bought)
-            units = None if groups is None else frames.persons(groups)
+            units = None if groups is None else frames.persons(groups, warn=not exact)
         if units is not None and units.shape != (len(y),):
             raise ValueError(f"groups: {units.shape[0]} values; accepted: {len(y)}, one for each record")
         if X_public is None:

@@ -74,15 +74,21 @@ def refuse_alike(names: Any, codes: Any) -> None:
         warnings.warn(f"y: {pair}; if they are one class, write them in one way", stacklevel=4)
 
 
-def persons(groups: Any) -> IntArray:
-    """Number of the person of each record; refuses one without a name, and one person under two names."""
-    distinct, numbers = np.unique(np.asarray(groups), return_inverse=True)
+def persons(groups: Any, *, warn: bool = True) -> IntArray:
+    """Number of the person of each record; refuses one without a name, and one person under two names.
+
+    Names that look alike are private, so a release does not `warn` of them.
+    """
+    values = np.asarray(groups)
+    if values.dtype.kind == "O":  # a missing name beside texts
+        values = np.array(["" if v is None or v != v else str(v) for v in values.tolist()])
+    distinct, numbers = np.unique(values, return_inverse=True)
     names = [str(value) for value in distinct.tolist()]
     if absent := [code for code, name in enumerate(names) if is_missing(normal(name))]:
         row = int(np.argmax(numbers == absent[0]))
         raise DataError(f"groups, row {row}: {names[absent[0]]!r}; accepted: a name for each record")
     codes = Labels(names, numbers).distinct("the name", "groups, row {}".format).codes
-    if pair := alike(names):
+    if warn and (pair := alike(names)):
         half = "if they are one person, eps and delta hold for a part of one"
         warnings.warn(f"groups: {pair}; {half}", stacklevel=3)
     return codes
