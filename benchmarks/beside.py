@@ -76,9 +76,9 @@ def _row(name: str, busy: dict[str, float], scale: float, unit: str) -> Row:
 
 def _run(command: Sequence[str], tree: Path) -> Watched:
     """Run a command of a checkout in an empty folder."""
-    from pate_cli.datasets import known_files
+    from pate_cli.datasets import known_datasets, known_files
 
-    here = str(known_files.require(known_files.ENTRIES["a9a"])[0].path.resolve().parent)
+    here = str(known_files.require(known_datasets.ENTRIES["a9a"])[0].path.resolve().parent)
     with tempfile.TemporaryDirectory() as folder:
         return watch([*PATE, *command], folder, PYTHONPATH=os.fspath(tree), PATE_DATA=here)
 

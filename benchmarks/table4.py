@@ -21,13 +21,13 @@ def measure(rounds: int, *, quick: bool) -> Iterator[Row]:
     InputError if a dataset is not here.
     """
     from pate_cli import datasets
-    from pate_cli.datasets import known_files
+    from pate_cli.datasets import known_datasets, known_files
 
     names, repeats = (("mushroom",), 5) if quick else (("mushroom", "a9a"), 30)
     for name in names:
         datasets.load(name)
     # where the command finds them from another directory
-    here = str(known_files.require(known_files.ENTRIES[names[0]])[0].path.resolve().parent)
+    here = str(known_files.require(known_datasets.ENTRIES[names[0]])[0].path.resolve().parent)
     command = [*PATE, "reproduce", "table4", f"dataset=[{','.join(names)}]"]
     ratios, details, by_hand = [], [], {}
     for number in range(rounds):

@@ -115,7 +115,7 @@ def _main(args: list[str]) -> int:
     if name not in COMMANDS:
         return _fail(2, f"{name}: no such command; there are: {', '.join(COMMANDS)}")
     if any(text.startswith("dataset=") and text.endswith((".yaml", ".yml")) for text in rest):
-        rest = import_module("pate_cli.config.command_line").with_schemas(rest)
+        rest = import_module("pate_cli.config.schemas").with_schemas(rest)
     return int(import_module(f"pate_cli.commands.{name}").main(rest))
 
 

@@ -14,7 +14,7 @@ from pate_cli import datasets
 from pate_cli.checks import Check, Listed, OneOf
 from pate_cli.config import parse
 from pate_cli.config.hydra_composition import compose
-from pate_cli.engine.recipe_plan import missing_data
+from pate_cli.datasets.known_datasets import missing as missing_data
 from pate_cli.results.figures import new_figure
 from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.tables import Head, Table, number

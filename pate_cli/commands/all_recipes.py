@@ -10,8 +10,8 @@ from pathlib import Path
 from pate_cli.commands.claims_page import NAME, NOT_RUN, page_of
 from pate_cli.commands.outcome import RecipeOutcome, key_of, load, save
 from pate_cli.commands.recipe_run import reproduce
+from pate_cli.datasets import known_datasets
 from pate_cli.engine import recipes
-from pate_cli.engine.recipe_plan import missing_data
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.results.findings import Findings
 from pate_cli.results.page import checked_directory, write
@@ -94,7 +94,7 @@ def _outcome(
             return before, "kept from before"
         if not chosen:
             return RecipeOutcome(recipe.name, "not run", NOT_RUN, command), ""
-        if missing := "; ".join(filter(None, map(missing_data, recipe.data))):
+        if missing := "; ".join(filter(None, map(known_datasets.missing, recipe.data))):
             raise DataError(missing)  # as a row of such data says it, without trying a download
         started = time.monotonic()
         checked_directory(None, place, "recipe")

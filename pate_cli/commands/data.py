@@ -8,16 +8,8 @@ from typing import Any
 from pate_cli.commands import describe
 from pate_cli.commands.printing import add_output_options, print_grid, print_json, print_line
 from pate_cli.datasets import NAMES
-from pate_cli.datasets.known_files import (
-    EMBEDDED,
-    ENTRIES,
-    FileStatus,
-    KnownDataset,
-    download_directory,
-    find,
-    require,
-    status,
-)
+from pate_cli.datasets.known_datasets import EMBEDDED, ENTRIES, KnownDataset, download_directory, find
+from pate_cli.datasets.known_files import FileStatus, require, status
 from pate_cli.errors import ConfigError, DataError
 
 __all__ = ["main"]

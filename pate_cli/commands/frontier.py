@@ -146,7 +146,7 @@ def _measured(plans: Mapping[str, Plan], options: argparse.Namespace, directory:
     for of, plan in plans.items():
         title = of if len(plans) > 1 else "frontier"
         with reporting(title, f"repeats of {len(plan.ready)} rows") as advance:
-            schedule.run(plan, work, force=options.force, advance=advance, table=table, prefix=of)
+            schedule.run(plan.ready, work, force=options.force, advance=advance, table=table, prefix=of)
     table.write()
     return read_repeats(table.path)
 

@@ -13,10 +13,11 @@ from pate_cli.config import renamed
 from pate_cli.config.command_line import refuse_unused
 from pate_cli.config.hydra_composition import options as options_of
 from pate_cli.config.hydra_composition import quoted
-from pate_cli.datasets import PACKED, find, kind_of
+from pate_cli.datasets import PACKED, find, kind_of, known_datasets
 from pate_cli.engine.baselines import with_baselines
-from pate_cli.engine.recipe_plan import Plan, make_plan, missing_data
-from pate_cli.engine.recipes import Recipe, RowSpec
+from pate_cli.engine.recipe_plan import Plan, make_plan
+from pate_cli.engine.recipes import Recipe
+from pate_cli.engine.rows import RowSpec
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.results.settings import EXACT
 
@@ -93,7 +94,7 @@ def tables(names: str, typed: Sequence[str], config_dir: str | None = None) -> l
     for text in typed:
         one = _named_overrides("--table", text, "mine=dataset=csv,dataset.path=a.csv", _COMMON_OF_TABLES)
         option = next((one.partition("=")[2] for one in one.overrides if one.startswith("dataset=")), "")
-        chosen.append(Named(one.name, one.overrides, missing_data(option)))
+        chosen.append(Named(one.name, one.overrides, known_datasets.missing(option)))
     if not chosen:
         raise ConfigError("--tables", names, _TABLES_ACCEPTED)
     if all(one.missing for one in chosen):
@@ -112,7 +113,7 @@ def _named(text: str, config_dir: str | None) -> Named:
     )
     names = [name for name in options_of("dataset", config_dir) if name not in _OWN]
     if name in names:
-        return Named(name, (f"dataset={name}", *overrides_given), missing_data(name))
+        return Named(name, (f"dataset={name}", *overrides_given), known_datasets.missing(name))
     path = Path(name).expanduser()
     if not path.is_file() and "." not in name and "/" not in name:
         named = os.environ.get("PATE_DATA")

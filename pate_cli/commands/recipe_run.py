@@ -63,7 +63,7 @@ def reproduce(
     plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
     table = RepeatsFile(directory, {row.name: columns_of_recipe(row) for row in plan.rows})
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
-        results = schedule.run(plan, directory / PLACE, force=force, advance=advance, table=table)
+        results = schedule.run(plan.ready, directory / PLACE, force=force, advance=advance, table=table)
     table.write()
     return labelled(assemble(plan, rows_of(read_repeats(table.path)), results.repeats, finish), recipe)
 

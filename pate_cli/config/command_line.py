@@ -8,10 +8,9 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pate_cli.config.hydra_composition import CONFIG, options, own_configs, quoted
+from pate_cli.config.hydra_composition import CONFIG, options, own_configs
 from pate_cli.config.renamed import current
 from pate_cli.errors import ConfigError, InputError, shortened
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 __all__ = ["CommandLine", "checked", "choices", "jobs", "last_wins", "parse_argv", "refuse_unused"]
-__all__ += ["with_schemas", "without_place"]
+__all__ += ["without_place"]
 
 _FREE = re.compile(r"^(teacher|student)\.params[.=]")
 _OF_A_GROUP = re.compile(r"^(dataset|teacher|student|mechanism|compute)\.")
@@ -80,27 +79,6 @@ def parse_argv(argv: Sequence[str]) -> CommandLine:
 
 def _key(text: str) -> str:
     return text.partition("=")[0].lstrip("+~")
-
-
-def with_schemas(argv: Sequence[str]) -> list[str]:
-    """Write `dataset=FILE.schema.yaml`, which names its data, as the dataset that reads it and its schema."""
-    from pate_cli.datasets import kind_of
-    from pate_cli.datasets.schema import read_schema
-
-    path = next((text.partition("=")[2] for text in argv if text.startswith("dataset.path=")), None)
-    out: list[str] = []
-    for text in argv:
-        key, _, file = text.partition("=")
-        if key != "dataset" or not file.endswith((".yaml", ".yml")):
-            out.append(text)
-            continue
-        data = path or read_schema(file).data
-        if data is None:
-            raise ConfigError("dataset", file, "a schema with data: FILE, as `pate data describe` writes it")
-        kind = kind_of(Path(data.strip("'\"")))
-        kind = "csv" if kind == "libsvm" else kind  # by its ending none of a table
-        out += [f"dataset={kind}", f"dataset.schema={quoted(file)}"]
-    return out
 
 
 class _Parser(argparse.ArgumentParser):

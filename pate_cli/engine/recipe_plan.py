@@ -8,12 +8,12 @@ from typing import Any
 
 from pate_cli.config import Composer, RunConfig, parse
 from pate_cli.config.command_line import checked, choices, last_wins, without_place
-from pate_cli.datasets import known_files
-from pate_cli.engine.recipes import Recipe, RowSpec
-from pate_cli.engine.rows import Row, check_places
+from pate_cli.datasets import known_datasets
+from pate_cli.engine.recipes import Recipe
+from pate_cli.engine.rows import Row, RowSpec, check_places
 from pate_cli.errors import ConfigError, InputError
 
-__all__ = ["Plan", "make_plan", "missing_data"]
+__all__ = ["Plan", "make_plan"]
 
 _UNUSED = dict.fromkeys(("release", "ledger"), "not here: a recipe is an experiment, not a release")
 _UNUSED["hydra"] = "not here; the directory is --output DIR"
@@ -100,23 +100,12 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: 
     return Plan(recipe, planned, quick, without_place(typed), selected, config_dir)
 
 
-def missing_data(name: str) -> str:
-    """Name the files of a dataset that are not on this machine and how to get them; empty if all are here."""
-    if name not in known_files.ENTRIES:
-        return ""
-    absent = [file for file in known_files.ENTRIES[name].files if known_files.find(file) is None]
-    if not absent:
-        return ""
-    get = " and ".join(f"{file.name} ({file.url})" for file in absent)
-    return f"{get} is not on this machine: pate data fetch {name}, or put it where PATE_DATA points"
-
-
 def _value(config: RunConfig, key: str) -> Any:
     return config.dataset.name if key == "dataset" else config.eps
 
 
 def _checked(spec: RowSpec, raw: dict[str, Any], config: RunConfig) -> Row:
-    if why := missing_data(config.dataset.name):
+    if why := known_datasets.missing(config.dataset.name):
         return Row(spec, raw, config, refusal=InputError(why), missing=True)
     row = Row.of(raw, spec)
     if row.status == "error":

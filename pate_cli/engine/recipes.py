@@ -11,6 +11,7 @@ from typing import Any
 
 from pate_cli.checks import CheckedBy, OneOf, Real, Whole, known, take
 from pate_cli.config.hydra_composition import packaged
+from pate_cli.engine.rows import RowSpec
 from pate_cli.errors import InputError
 from pate_cli.results.findings import About
 from pate_cli.results.verdicts import LABELS, OWN
@@ -21,7 +22,6 @@ __all__ = [
     "STUDY",
     "CountedAs",
     "Recipe",
-    "RowSpec",
     "find_recipe",
     "names",
     "read_recipe",
@@ -32,18 +32,6 @@ KINDS = ("printed", "tested", "algebra", "own")
 """Kinds of claims: printed numbers, statements tested on data, statements computed, questions of our own."""
 STUDY = "study.py"
 _FIELD = re.compile(r"\{(\w+)\}")
-
-
-@dataclass(frozen=True)
-class RowSpec:
-    """One row of a table: a configuration, and the paper's printed numbers."""
-
-    name: str  # unique within the recipe
-    method: str = ""  # as the paper calls it; empty for the name of the mechanism
-    panel: str = ""  # rows of one panel belong together, in figures and paired differences
-    overrides: tuple[str, ...] = ()  # as after `pate run`
-    printed: dict[str, Any] = field(default_factory=dict)  # queries, eps, eps_ex_post, accuracy, ...
-    note: str = ""
 
 
 @dataclass(frozen=True)

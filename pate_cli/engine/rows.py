@@ -18,14 +18,25 @@ import numpy as np
 from pate_cli import datasets, pipeline
 from pate_cli.config import Composer, DatasetConfig, RunConfig, parse
 from pate_cli.config.command_line import last_wins, without_place
-from pate_cli.engine.recipes import RowSpec
 from pate_cli.engine.store import CacheKey, repeat_key
 from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.results.settings import APPROXIMATE, PURE, RECORD, config_hash, dataset_name, row_hash, settings
 from pate_cli.students import dump_student
 
-__all__ = ["Row", "as_typed", "check_places", "check_rows", "forget"]
+__all__ = ["Row", "RowSpec", "as_typed", "check_places", "check_rows", "forget"]
+
+
+@dataclass(frozen=True)
+class RowSpec:
+    """One row of a table: a configuration, and the paper's printed numbers."""
+
+    name: str  # unique within a recipe
+    method: str = ""  # as the paper calls it; empty for the name of the mechanism
+    panel: str = ""  # rows of one panel belong together, in figures and paired differences
+    overrides: tuple[str, ...] = ()  # as after `pate run`
+    printed: dict[str, Any] = field(default_factory=dict)  # queries, eps, eps_ex_post, accuracy, ...
+    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from pate_cli import pipeline, terminal
 from pate_cli.engine.loaded import LoadedCode, loaded_code
@@ -37,9 +37,6 @@ from pate_cli.errors import InputError
 from pate_cli.results.repeats_file import RepeatsFile
 from pate_cli.teachers import NONE_FAILED, Failures, watched
 from pate_cli.threads import one_thread
-
-if TYPE_CHECKING:
-    from pate_cli.engine.recipe_plan import Plan
 
 __all__ = ["Done", "Failure", "Results", "do", "reason", "run"]
 
@@ -95,7 +92,7 @@ class Results:
 
 
 def run(
-    plan: Plan,
+    rows: Sequence[Row],
     work: Path,
     *,
     force: bool,
@@ -103,14 +100,13 @@ def run(
     table: RepeatsFile | None = None,
     prefix: str = "",
 ) -> Results:
-    """Do the rows of a plan that are ready, all of them again with `force`.
+    """Do rows that are ready, all of them again with `force`.
 
     Finished repeats are kept in the directory `work`, and added to a `table`, in which names of rows begin
     with `prefix`. Raises what `do` raises.
     """
     store = RepeatStore(work.absolute())
     store.sweep()
-    rows = plan.ready
     if force:
         for row in rows:
             store.forget(row.key, row.config.repeats)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pate_cli.datasets.known_files import ENTRIES
+from pate_cli.datasets.known_datasets import ENTRIES, missing
 from pate_cli.engine.loaded import code_version, library_versions
-from pate_cli.engine.recipe_plan import missing_data
 from pate_cli.version import VERSION
 
 __all__ = ["dependencies", "sources"]
@@ -20,5 +19,5 @@ def sources() -> dict[str, str]:
 
 def dependencies() -> dict[str, Any]:
     """Code and libraries that numbers depend on, and the data sets on this machine."""
-    on_disk = [name for name in ENTRIES if not missing_data(name)]
+    on_disk = [name for name in ENTRIES if not missing(name)]
     return {"code": code_version(), "libraries": library_versions(), "data": on_disk}

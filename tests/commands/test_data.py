@@ -8,8 +8,8 @@ import json
 import pytest
 
 from pate_cli.commands.data import main
-from pate_cli.datasets import NAMES, known_files
-from pate_cli.datasets.known_files import ENTRIES, KnownDataset, SourceFile
+from pate_cli.datasets import NAMES, known_datasets
+from pate_cli.datasets.known_datasets import ENTRIES, KnownDataset, SourceFile
 from pate_cli.errors import DataError
 
 BODY = b"1 1:1\n2 1:2\n"
@@ -21,7 +21,7 @@ def toys(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("PATE_DATA", str(tmp_path / "mine"))
-    monkeypatch.setattr(known_files, "_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(known_datasets, "_cache", lambda: tmp_path / "cache")
     (tmp_path / "mine").mkdir()
     for name in list(ENTRIES):
         file = SourceFile(f"{name}.txt", "http://127.0.0.1:1/toy", hashlib.sha256(BODY).hexdigest())

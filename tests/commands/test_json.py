@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pate_cli import cli
-from pate_cli.datasets.known_files import ENTRIES, KnownDataset, SourceFile
+from pate_cli.datasets.known_datasets import ENTRIES, KnownDataset, SourceFile
 
 README = Path(__file__).resolve().parents[2] / "outputs" / "README.md"
 SMALL = ["features=none", "student=logistic", "dataset.n_records=1000", "split.public=40"]

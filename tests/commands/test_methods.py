@@ -74,7 +74,7 @@ def test_methods_that_are_none(names, typed, said):
 )
 def test_common_overrides_that_are_none(common, said, tmp_path, monkeypatch):
     monkeypatch.setenv("PATE_DATA", str(tmp_path))
-    monkeypatch.setattr("pate_cli.datasets.known_files._cache", lambda: tmp_path / "no-cache")
+    monkeypatch.setattr("pate_cli.datasets.known_datasets._cache", lambda: tmp_path / "no-cache")
     with pytest.raises(InputError, match=said):
         plan_frontier([common], methods("gaussian", []), [1.0], repeats=1)
 

@@ -255,7 +255,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(cwd)
     monkeypatch.setenv("PATE_DATA", str(data))
     monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
-    monkeypatch.setattr("pate_cli.datasets.known_files._cache", lambda: tmp_path / "no-cache")
+    monkeypatch.setattr("pate_cli.datasets.known_datasets._cache", lambda: tmp_path / "no-cache")
     return tmp_path
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from pate_cli.datasets import load
-from pate_cli.datasets.known_files import EMBEDDED
+from pate_cli.datasets.known_datasets import EMBEDDED
 from pate_cli.errors import ConfigError
 
 

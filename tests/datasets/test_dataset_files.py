@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pate_cli.datasets import known_files, load
-from pate_cli.datasets.known_files import ENTRIES, KnownDataset, SourceFile
+from pate_cli.datasets import known_datasets, known_files, load
+from pate_cli.datasets.known_datasets import ENTRIES, KnownDataset, SourceFile
 from pate_cli.errors import ConfigError, DataError
 
 # pooch leaves the connection of a failed download to the garbage collector.
@@ -33,7 +33,7 @@ def places(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.delenv("PATE_DATA", raising=False)
-    monkeypatch.setattr(known_files, "_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(known_datasets, "_cache", lambda: tmp_path / "cache")
     return tmp_path
 
 
@@ -108,10 +108,10 @@ def test_downloads_and_files_found_are_in_pate_data_then_data_then_the_cache(pla
     for name in ("mine", "data", "cache"):
         (places / name / "kept").rename(places / name / "toy")
     for name in ("mine", "data", "cache"):
-        _, path = known_files.find(file)
+        _, path = known_datasets.find(file)
         assert path.resolve() == places / name / "toy"
         path.unlink()
-    assert known_files.find(file) is None
+    assert known_datasets.find(file) is None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from pate_cli.commands.methods import methods, plan_frontier
 from pate_cli.engine import baselines, schedule
 from pate_cli.engine.loaded import LoadedCode
 from pate_cli.engine.recipe_plan import make_plan
-from pate_cli.engine.recipes import Recipe, RowSpec
+from pate_cli.engine.recipes import Recipe
+from pate_cli.engine.rows import RowSpec
 from pate_cli.pipeline import Streams
 from pate_cli.results.settings import LIMIT
 
@@ -24,7 +25,7 @@ def plan_of(*given, names="gaussian,noisy_gd", eps=4.0, repeats=2):
 
 
 def units_of(plan, work):
-    results = schedule.run(plan, work, force=False, advance=lambda *_: None)
+    results = schedule.run(plan.ready, work, force=False, advance=lambda *_: None)
     assert results.failures == []
     return results.repeats
 
@@ -145,7 +146,7 @@ def test_a_worker_that_has_loaded_something_else_keeps_nothing(tmp_path, monkeyp
             check(dataclasses.replace(loaded, versions={**loaded.versions, "numpy": "0"}))
 
     monkeypatch.setattr(LoadedCode, "check", checked)
-    results = schedule.run(plan, tmp_path / "work", force=False, advance=lambda *_: None)
+    results = schedule.run(plan.ready, tmp_path / "work", force=False, advance=lambda *_: None)
     assert len(results.failures) == len(plan.ready)
     assert not list((tmp_path / "work").rglob("*.json"))
     assert all(units == [] for units in results.repeats.values())

@@ -12,8 +12,7 @@ import pytest
 from pate_cli import pipeline
 from pate_cli.config.hydra_composition import compose
 from pate_cli.engine import schedule, workers
-from pate_cli.engine.recipes import RowSpec
-from pate_cli.engine.rows import Row, forget
+from pate_cli.engine.rows import Row, RowSpec, forget
 from pate_cli.engine.store import RepeatStore
 from pate_cli.errors import ConfigError
 from pate_cli.teachers import NONE_FAILED

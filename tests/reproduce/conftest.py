@@ -46,7 +46,7 @@ def _no_data(tmp_path, monkeypatch):
     """Keep data and outputs of the developer out: each test has its own directory and no data sets."""
     (tmp_path / "no-data").mkdir()
     monkeypatch.setenv("PATE_DATA", str(tmp_path / "no-data"))
-    monkeypatch.setattr("pate_cli.datasets.known_files._cache", lambda: tmp_path / "no-cache")
+    monkeypatch.setattr("pate_cli.datasets.known_datasets._cache", lambda: tmp_path / "no-cache")
     monkeypatch.chdir(tmp_path)
 
 

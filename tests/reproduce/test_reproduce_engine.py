@@ -9,7 +9,7 @@ from pate_cli.engine.store import RepeatRecord
 
 def run(plan, work, *, force=False):
     said = []
-    results = schedule.run(plan, work, force=force, advance=lambda *counts: said.append(counts))
+    results = schedule.run(plan.ready, work, force=force, advance=lambda *counts: said.append(counts))
     return results, [counts for counts in said if counts[0] == int(counts[0])]  # without those between
 
 

@@ -72,7 +72,7 @@ def place(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         patch.setenv("PATE_DATA", str(place / "no-data"))
-        patch.setattr("pate_cli.datasets.known_files._cache", lambda: place / "no-cache")
+        patch.setattr("pate_cli.datasets.known_datasets._cache", lambda: place / "no-cache")
         patch.setattr("pate_cli.engine.limits._TUNED_ON", 200)
         patch.setattr("pate_cli.results.figures.render", lambda *_, **__: (b"", b"", 1.0))
         (place / "recipe").mkdir()
