@@ -209,6 +209,10 @@ class Mechanism(ABC):
                 rows.append((name, value if isinstance(value, int | float | str) else str(value)))
         return NumbersTable("Calibration", ("", "value"), rows)
 
+    def look_at(self, public: PublicPoints, rng: np.random.Generator) -> Any:
+        """Make all of a run that needs no private records, if that is much: checks do it once for many."""
+        return None
+
     @abstractmethod
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator

@@ -1,11 +1,11 @@
-"""Learners in checks: one that fails, and fits that are done once."""
+"""Learners in checks: one that fails, and fits that are done once, as all that is made of public points."""
 
 from __future__ import annotations
 
 import copy
 import pickle
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from typing import Any
 from unittest import mock
@@ -14,13 +14,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli import teachers
+from pate_cli.mechanisms import Mechanism
 from pate_cli.teachers import batched_logistic, training
 from pate_cli.teachers.ensemble import Teacher
+from pate_cli.types import PublicPoints
 
 __all__ = ["Failing", "Fits", "fits_kept"]
 
 Fits = dict[bytes, Any]
-"""Fitted teachers, and what they say, by a hash of all that is given: learner, records, seed and weights."""
+"""Fitted teachers, what they say, and what is made of public points, by a hash of all that is given."""
 
 
 class Failing(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -71,14 +73,33 @@ def fits_kept(fits: Fits | None) -> Iterator[None]:
 
         return kept
 
+    def once_looked(look: Callable[..., Any]) -> Callable[..., Any]:
+        def kept(plan: Mechanism, public: PublicPoints, rng: np.random.Generator) -> Any:
+            key = sha256(pickle.dumps((plan, public, rng.bit_generator.state))).digest()
+            if key not in fits:
+                fits[key] = (look(plan, public, rng), rng.bit_generator.state)
+            made, rng.bit_generator.state = fits[key]
+            return made
+
+        return kept
+
     alone, together = once(training.fit_part), once(batched_logistic.fit_parts)
     votes = once_asked(Teacher.predict_or_fail, lambda said: said[1] is not None)
     shares = once_asked(Teacher.probabilities, lambda said: said is None)
-    with (
-        mock.patch.object(training, "fit_part", alone),
-        mock.patch.object(teachers, "fit_part", alone),
-        mock.patch.object(batched_logistic, "fit_parts", together),
-        mock.patch.object(Teacher, "predict_or_fail", votes),
-        mock.patch.object(Teacher, "probabilities", shares),
-    ):
+    with ExitStack() as stack:
+        for mechanism in _lookers(Mechanism):
+            stack.enter_context(mock.patch.object(mechanism, "look_at", once_looked(mechanism.look_at)))
+        stack.enter_context(mock.patch.object(training, "fit_part", alone))
+        stack.enter_context(mock.patch.object(teachers, "fit_part", alone))
+        stack.enter_context(mock.patch.object(batched_logistic, "fit_parts", together))
+        stack.enter_context(mock.patch.object(Teacher, "predict_or_fail", votes))
+        stack.enter_context(mock.patch.object(Teacher, "probabilities", shares))
         yield
+
+
+def _lookers(kind: Any) -> Iterator[Any]:
+    """Mechanisms, of those that are imported, that make something of public points alone."""
+    for each in kind.__subclasses__():
+        if "look_at" in vars(each):
+            yield each
+        yield from _lookers(each)

@@ -207,7 +207,7 @@ class ScoreBoostingPlan(Mechanism):
         return Released(model, answered)
 
     def look_at(self, public: PublicPoints, rng: np.random.Generator) -> PublicSide:
-        """Make everything that needs no private records."""
+        """See `Mechanism`."""
         return PublicSide.of(public, self.setting, self.sigma / self.n_teachers, rng)
 
     def fit(self, private: PrivateRecords, side: PublicSide, door: Door, rng: np.random.Generator) -> Any:

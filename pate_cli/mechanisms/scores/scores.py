@@ -236,7 +236,7 @@ class Scores(Mechanism):
         return Released(model, answered)
 
     def look_at(self, public: PublicPoints, rng: np.random.Generator) -> PublicPart:
-        """Make everything that needs no private records."""
+        """See `Mechanism`."""
         s = self.setting
         space = PublicDirections.of(public.X, map_of(public, rng, self.directions))
         points = public.seen(s.teacher_mapped).X
