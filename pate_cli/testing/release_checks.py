@@ -173,7 +173,8 @@ class Release:
         table, own = self.format in TABLES, self.points == "one file"
         options: dict[str, Any] = {"path": f"people.{self.format}"}
         if table:
-            options |= {"target": "class"} | ({"unit": "person"} if self.persons else {"drop": ["person"]})
+            persons = {"unit": "person"} if self.persons else {"unit": None, "drop": ["person"]}
+            options |= {"target": "class"} | persons
         if not own:
             if not self.bought:
                 options["classes"] = list(CLASSES if table else "012")[: self.n_classes]
