@@ -23,7 +23,7 @@ import numpy as np
 from pate_cli.checks import CheckedBy, Flag, Or, option
 from pate_cli.datasets.cells import rows_of, typed_cells
 from pate_cli.datasets.column import Column
-from pate_cli.datasets.encodings import decoded, marked
+from pate_cli.datasets.encodings import decoded
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.other_lines import (
     are_row_names,
@@ -122,7 +122,7 @@ def read_csv(
     """Read a file, perhaps compressed; see `RecordTable`.
 
     The file is written as is `given`, else as in `form`, of a schema; what both leave open its content says.
-    With `columns` in the form, those that a schema declares, these say which line is the header and what
+    With `columns` in the form, of a schema or a public file, these say which line is the header and what
     separates its cells, and each other line is judged by itself: no record decides on another.
     Cells of the columns `text` stay as they are written, even where all of them are numbers. Lines that do
     not fit are refused, all at once; with `keep` they are left out, and in `Written.refused`.
@@ -137,7 +137,7 @@ def read_csv(
         if re.match(mark, raw, re.DOTALL | re.IGNORECASE):
             raise DataError(f"{path}: {what}; accepted: a CSV file")
     found = Written(path, key, given.header)
-    raw = decoded(raw, given.encoding or (columns and (marked(raw) or "utf-8")) or None, found)
+    raw = decoded(raw, given.encoding, found)
     if not raw.strip():
         raise DataError(f"{path}: empty, no header line in it")
     if raw.lstrip()[:1] in (b"[", b"{") and raw.rstrip()[-1:] in (b"]", b"}"):
@@ -154,8 +154,7 @@ def read_csv(
     if not len(lines):
         at = f"; {found.remarks[0]}" if found.remarks else ""
         raise DataError(f"{path}: no records after the header line{at}")
-    decimal = given.decimal or ("." if columns else None)
-    frame, decimal = typed_cells(body, names, found.delimiter, found.quote, decimal, text)
+    frame, decimal = typed_cells(body, names, found.delimiter, found.quote, given.decimal, text)
     if len(frame) != len(lines):
         raise DataError(f"{path}: {len(frame)} records in {len(lines)} lines: quotes that do not fit")
     frame.index = lines
@@ -318,7 +317,7 @@ def _each_record(raw: bytes, found: Written, columns: Mapping[str, Column]) -> _
     wide = [cells for _, cells in rows if len(cells) == width == len(names) + 1]
     if wide and _is_empty([cells[-1] for cells in wide]):
         names.append("")  # each line ends in a delimiter
-    elif wide and not columns and are_row_names([cells[0] for cells in wide], len(rows)):
+    elif wide and are_row_names([cells[0] for cells in wide], len(rows)):
         names.insert(0, "")
     while len(names) > 1 and not names[-1] and _is_empty([c[-1] for _, c in rows if len(c) == len(names)]):
         behind = [row for row in rows if len(row[1]) == len(names) and row[1][-1].strip()]

@@ -50,7 +50,7 @@ def as_utf8(raw: bytes, path: Path, encoding: str, first: int = 1) -> bytes:
 
 def decoded(raw: bytes, encoding: str | None, found: Written) -> bytes:
     """Text in UTF-8 with ends of lines as in Unix; `encoding` is what its owner, or a schema, says."""
-    encoding = encoding or marked(raw)
+    encoding = (marked(raw) if encoding in (None, "utf-8") else None) or encoding
     if encoding in _LETTERS and not raw.isascii() and _is_utf8(raw):
         encoding = "utf-8"  # by chance nothing else is
     if encoding is None and raw[1:2000:2].count(0) > 500:

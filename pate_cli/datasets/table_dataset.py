@@ -26,6 +26,7 @@ from pate_cli.types import Dataset, IntArray
 __all__ = ["make_dataset"]
 
 _IGNORED = Column("ignored")
+_KINDS = ("category", "number")
 
 Reader = Callable[[Path, Collection[str], Mapping[str, Any]], RecordTable]
 """``read(path, text, form)``: see `csv_files.read_csv`."""
@@ -48,10 +49,11 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
     if declared is not None and declared.data and not (options.path or options.private):
         options = replace(options, path=str(Path(str(options.schema)).expanduser().parent / declared.data))
     unit = declared.unit if declared and options.unit == AUTO else options.unit
-    form: Mapping[str, Any] = {}
+    form: dict[str, Any] = {}
     if declared is not None:  # no record decides what a schema says
         others = {str(name): Column("category") for name in (options.target or declared.target, unit) if name}
-        form = {**declared.form, "columns": {**others, **declared.columns}}
+        form = {"encoding": "utf-8", "decimal": ".", **declared.form}
+        form["columns"] = others | dict(declared.columns)
 
     def read(path: Path, text: Collection[str]) -> RecordTable:
         return reader(path, text, form)
@@ -66,6 +68,10 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
     if unit not in (None, AUTO):
         text.add(str(unit))
     public = None if public_path is None else read(public_path, text)
+    if declared is None and public is not None:  # nor what a public file does
+        form["columns"] = {
+            name: Column(_KINDS[public.frame[name].dtype.kind == "f"]) for name in public.columns
+        }
     private = read(where, text)
     _check_target(target, private)
     if declared is not None and declared.target_missing == "dropped":

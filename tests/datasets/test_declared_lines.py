@@ -1,4 +1,4 @@
-"""A schema settles how its file is read: one record changes no other, and stops no run."""
+"""A schema, or a public file, settles how a file is read: one record changes no other, and stops no run."""
 
 from __future__ import annotations
 
@@ -76,6 +76,17 @@ def test_one_record_decides_on_no_other(tmp_path, monkeypatch, name):
     )
     assert one.y[kept].tolist() == two.y[kept].tolist()
     assert one.public_remarks == two.public_remarks
+
+
+@pytest.mark.parametrize("name", ["a title", "a total", "units"])
+def test_a_public_file_settles_it_too(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    above, records, nasty, below, columns = CASES[name]
+    Path("new.csv").write_text(NAMES + "\n".join(FULL))
+    for lines in (records, [*records[:2], nasty, *records[3:]]):
+        Path("own.csv").write_text(above + "\n".join([*lines, below]))
+        table = load("csv", path="own.csv", public="new.csv", target="y", numeric=list(columns))
+        assert (table.n_records, list(table.X)) == (len(records), list(columns))
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["each once", "one twice"])
