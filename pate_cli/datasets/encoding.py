@@ -155,6 +155,6 @@ class TableEncoder:
                 for name in numbers
                 if not math.isnan(least[name])
             },
-            "schema": self.schema.plain(),
+            "schema": replace(self.schema, data=None).plain(),  # not where the private file lies
         }
         return fitted

@@ -1,7 +1,7 @@
 """Schema of a table: how its file is written, and what its columns hold.
 
-It is public: declared in a YAML file, or decided by public records. A schema of a private file holds nothing
-that one record decides: form and kinds alone.
+It is public: declared in a YAML file, or decided by public records. A schema of a private file holds kinds,
+which no one record decides, and how most lines are written: between two forms that as many have, one may.
 """
 
 from __future__ import annotations

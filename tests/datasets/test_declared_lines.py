@@ -78,6 +78,14 @@ def test_one_record_decides_on_no_other(tmp_path, monkeypatch, name):
     assert one.public_remarks == two.public_remarks
 
 
+def test_what_a_student_keeps_of_a_schema_does_not_name_the_private_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = read(NAMES, FULL, "", COLUMNS)
+    kept = table.encoder.fit(table.X).profile_["schema"]
+    assert kept["target"] == "y"
+    assert "own.csv" not in repr(kept)
+
+
 @pytest.mark.parametrize("name", ["a title", "a total", "units"])
 def test_a_public_file_settles_it_too(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
