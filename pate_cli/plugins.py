@@ -10,7 +10,7 @@ from typing import Any
 
 from pate_cli.errors import ConfigError, one_line
 
-__all__ = ["find_module", "why_not_imported"]
+__all__ = ["find_module", "what_failed"]
 
 
 def find_module(key: str, name: str, group: str) -> Any:
@@ -29,13 +29,14 @@ def find_module(key: str, name: str, group: str) -> Any:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing is not None and f"{name}.".startswith(f"{missing}."):  # a package above it
             return None
-        accepted = f"a module that can be imported; importing it failed ({why_not_imported(error)})"
+        accepted = f"a module that can be imported; importing it failed ({what_failed(error)})"
         raise ConfigError(key, name, accepted) from error
 
 
-def why_not_imported(error: Exception) -> str:
-    """Kind of an error of somebody's code, what it says, and where it was raised."""
+def what_failed(error: Exception, file: str | None = None) -> str:
+    """Kind of an error of somebody's code, what it says, and where; in `file`, if it passed there."""
     said = f"{type(error).__name__}: {one_line(str(error))}"
-    last = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    last = ([frame for frame in frames if frame.filename == file] or frames)[-1]
     within = not (last.filename.startswith("<") or isinstance(error, SyntaxError))
     return f"{said}; {last.filename}, line {last.lineno}" if within else said

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.commands.named_results import collect, find_release
-from pate_cli.errors import DataError, InputError, one_line
-from pate_cli.plugins import why_not_imported
+from pate_cli.errors import DataError, InputError
+from pate_cli.plugins import what_failed
 from pate_cli.terminal import checked_output, err, write_output
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def _view(text: str) -> Callable[[pd.DataFrame], Any]:
         if text in points:
             view = points[text].load()
         elif module:
-            view = getattr(import_module(module), of)
+            view = getattr(import_module(module), of, None)
     except Exception as error:  # importing runs any code
-        raise InputError(f"--view {text}: {why_not_imported(error)}") from error
+        raise InputError(f"--view {text}: {what_failed(error)}") from error
     if not callable(view):
         accepted = (
             f"an import path, as mine.views.recall, or an entry point of {_VIEWS}, of which there are: "
@@ -93,9 +93,13 @@ def _section(text: str, view: Callable[[pd.DataFrame], Any], repeats: pd.DataFra
     from pate_cli.results.page import Section
 
     try:
-        block = _block(view(repeats.copy()), text)
+        made = view(repeats.copy())
+        block = _block(made, text)
+    except InputError:
+        raise
     except Exception as error:  # of somebody else's code
-        raise InputError(f"--view {text}: {type(error).__name__}: {one_line(str(error))}") from error
+        file = getattr(getattr(view, "__code__", None), "co_filename", None)
+        raise InputError(f"--view {text}: {what_failed(error, file)}") from error
     title = (view.__doc__ or "").strip().partition("\n")[0].rstrip(".")
     return Section(title or text, [block])
 
@@ -110,7 +114,8 @@ def _block(made: Any, text: str) -> tuple[str, Any]:
     if isinstance(made, Table):
         return "table", made
     if not hasattr(made, "savefig"):
-        raise InputError(f"made {type(made).__name__}; accepted: a DataFrame, a Table or a matplotlib figure")
+        accepted = "a DataFrame, a Table or a matplotlib figure"
+        raise InputError(f"--view {text}: made {type(made).__name__}; accepted: {accepted}")
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.hashsalt": text}):  # the same bytes for the same figure

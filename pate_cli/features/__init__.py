@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.plugins import why_not_imported
+from pate_cli.plugins import what_failed
 from pate_cli.types import FloatArray
 
 __all__ = ["NAMES", "FeatureMap", "check", "fit"]
@@ -61,7 +61,7 @@ def _imported(path: str) -> Any:
         map_class = getattr(importlib.import_module(module), name)
     except Exception as error:  # importing runs any code
         missing = isinstance(error, ModuleNotFoundError | AttributeError | ValueError)
-        accepted += "" if missing else f"; importing it failed ({why_not_imported(error)})"
+        accepted += "" if missing else f"; importing it failed ({what_failed(error)})"
         own = "PYTHONPATH=. pate ... finds modules of this directory"
         raise ConfigError("features.name", path, accepted, own) from error
     if not callable(getattr(map_class, "of", None)):

@@ -11,10 +11,11 @@ from pate_cli.learners.registry import (
     TWO_CLASSES,
     check_learner,
     dense_remarks,
+    gives_shares,
     make_learner,
     passed_on,
     try_out,
 )
 
 __all__ = ["BUILT_IN", "TWO_CLASSES", "by_code", "check_learner", "contained", "dense_remarks"]
-__all__ += ["is_linear", "limit_to", "make_learner", "passed_on", "row_by_row", "try_out"]
+__all__ += ["gives_shares", "is_linear", "limit_to", "make_learner", "passed_on", "row_by_row", "try_out"]

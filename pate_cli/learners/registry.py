@@ -17,7 +17,7 @@ from pate_cli.learners.class_params import limit_to
 from pate_cli.learners.contained import contained
 
 __all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "make_learner"]
-__all__ += ["passed_on", "try_out"]
+__all__ += ["gives_shares", "passed_on", "try_out"]
 
 _PATHS = {
     "logistic": "sklearn.linear_model.LogisticRegression",
@@ -161,7 +161,7 @@ def try_out(
 
     They are `sparse` or dense, and as many, with as many features, as `shape` says: of the smallest part
     that it must learn from; by default, 20 records a class of 32 features. ConfigError if the fit fails, or
-    `predict` does not return class codes.
+    `predict` does not return class codes, or `predict_proba` no probabilities.
     """
     import scipy.sparse as sp
     from sklearn.utils import check_random_state
@@ -186,6 +186,7 @@ def try_out(
         with warnings.catch_warnings(), contained():
             warnings.simplefilter("ignore")
             predicted = np.asarray(learner.fit(X, y).predict(X))
+            shares = gives_shares(learner, X)
     except Exception as error:
         match = re.match(r"The '(\w+)' parameter of \w+ must be (.+)\. Got .+ instead\.", str(error), re.S)
         if match and match[1] in params:
@@ -193,7 +194,19 @@ def try_out(
         raise ConfigError(*where, f"a learner that can be fitted on {records} ({error})") from error
     if predicted.shape != y.shape or not np.isin(predicted, y).all():
         raise ConfigError(*where, f"a classifier whose predict gives a class for each of {records}")
+    if not shares:
+        raise ConfigError(
+            *where, f"a classifier whose predict_proba gives probabilities for each of {records}"
+        )
     _TRIED.add(asked)
+
+
+def gives_shares(learner: Any, X: Any) -> bool:
+    """Whether the probabilities of a fitted learner, if it has any, are at least 0 and add up to 1."""
+    if not hasattr(learner, "predict_proba"):
+        return True
+    shares = np.asarray(learner.predict_proba(X), dtype=np.float64)
+    return shares.ndim == 2 and bool((shares >= 0).all() and (abs(shares.sum(axis=1) - 1) < 1e-3).all())
 
 
 def _defaults(name: str, params: Mapping[str, Any], n_classes: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.learners import BUILT_IN, contained, make_learner, try_out
+from pate_cli.learners import BUILT_IN, contained, gives_shares, make_learner, try_out
 from pate_cli.types import FloatArray
 
 __all__ = ["LINEAR", "STUDENTS", "LearnsCounts", "check_student", "learns_counts", "learns_shares"]
@@ -96,8 +96,12 @@ def check_student(
         try:
             with contained():
                 labels = student.fit_shares(csr_matrix(X) if sparse else X, shares, noise=0.1).predict(X)
+                whole = gives_shares(student, X)
         except Exception as error:
             accepted = f"a student that learns from noisy counts of {n_classes} classes ({error})"
             raise ConfigError("student.estimator", estimator, accepted) from error
         if np.shape(labels) != (20,) or not set(np.asarray(labels).tolist()) <= set(range(n_classes)):
             raise ConfigError("student.estimator", estimator, "a student that predicts class codes")
+        if not whole:
+            accepted = "a student whose predict_proba gives probabilities"
+            raise ConfigError("student.estimator", estimator, accepted)

@@ -182,8 +182,10 @@ def _unlike(way: Way, runs: list[Callable[[str], Any]]) -> str:
     """Private records of another kind, in two of the forms that have such records: each way in others."""
     made = [run(LABELS[0]) for run in runs]
     able = [run for run in made if run.form.unlike(run.records, way) is not None]
+    if not able:
+        raise unittest.SkipTest("no form of it has such records")
     at = 2 * WAYS.index(way)
-    chosen = [able[i] for i in sorted({at % len(able), (at + 1) % len(able)})] if able else []
+    chosen = [able[i] for i in sorted({at % len(able), (at + 1) % len(able)})]
     for run in chosen:
         door_checks.unlike(run, way)
     return f"{len(chosen)} of {len(able)} forms, equal bytes"

@@ -149,14 +149,15 @@ def moved(run: Run) -> str:
         sizes = []
         for near, votes in pairs:
             sizes.append([by for _, by in run.again(near, votes)[1].moved])
+            require(bool(sizes[-1]), "nothing passed the door")
             worst = max(sizes[-1])
-            require(worst <= 1 + 1e-9, f"a release is moved by {worst:.3g} of its sensitivity")
+            require(worst <= 1 + 1e-9, f"a release is moved by {worst:.3g} times its sensitivity")
     if run.plan.choice_apart:
         require(not any(max(labels) and choice for *labels, choice in sizes), "a record on both sides")
     worst = max(map(max, sizes))
     one_query = run.plan.asks_at_most == 1  # of teachers none of whom may change
     require(worst > 0 or not extreme or one_query, "nothing was moved")
-    return f"{len(pairs)} neighbours, moved by {worst:.3g} of it"
+    return f"{len(pairs)} neighbours, moved by {worst:.3g} times it"
 
 
 @contextmanager

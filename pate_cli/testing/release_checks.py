@@ -306,7 +306,7 @@ def unmoved(release: Release) -> str:
             break
         door, n_files = release.again(kind, others), n_files + 1
         worst = max(worst, moved := max((by for _, by in door.moved), default=0.0))
-        require(moved <= 1 + 1e-9, f"{kind}: a release is moved by {moved:.3g} of its sensitivity")
+        require(moved <= 1 + 1e-9, f"{kind}: a release is moved by {moved:.3g} times its sensitivity")
         require("test" not in kind or not moved, f"{kind}: was used")
         if release.evaluated:  # the table is the last release
             *learned, table = (by for _, by in door.moved)

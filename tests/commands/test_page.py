@@ -87,5 +87,12 @@ def test_somebody_elses_view_stands_in_it(page, tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(tmp_path))
     shown = page("s", "--view", "mine_views.extremes")
     assert "<h2>Extremes of the accuracy over splits</h2>" in shown
-    assert cli.main(["page", "s", "--view", "mine_views.nothing", "--output", "p.html"]) == 2
-    assert "--view mine_views.nothing: " in capsys.readouterr().err
+    lines = ["def fails(repeats):", "    return repeats['none']", "def text(repeats):", "    return ''"]
+    (tmp_path / "bad_views.py").write_text("\n".join(lines))
+    for view, said in (
+        ("nothing", "no such function; accepted: an import path"),
+        ("fails", f"KeyError: 'none'; {tmp_path / 'bad_views.py'}, line 2"),
+        ("text", "made str; accepted: a DataFrame"),
+    ):
+        assert cli.main(["page", "s", "--view", f"bad_views.{view}", "--output", "p.html"]) == 2
+        assert f"pate: --view bad_views.{view}: {said}" in capsys.readouterr().err

@@ -134,3 +134,14 @@ def test_predictions_must_be_classes(monkeypatch):
     monkeypatch.setitem(sys.modules, "stubborn_module", module)
     with pytest.raises(ConfigError, match=r"teacher\.estimator: .*predict gives a class"):
         check_learner("stubborn_module.Stubborn", {})
+
+    class Unsure(Stubborn):
+        def predict(self, X):
+            return np.zeros(X.shape[0], dtype=int)
+
+        def predict_proba(self, X):
+            return np.full((X.shape[0], 2), np.nan)
+
+    module.Unsure = Unsure
+    with pytest.raises(ConfigError, match=r"teacher\.estimator: .*predict_proba gives probabilities"):
+        check_learner("stubborn_module.Unsure", {})
