@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from pate_cli import datasets, features, pipeline
 from pate_cli.cli import main
 from pate_cli.config import compose, parse
-from pate_cli.errors import InfeasibleError
+from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.features.classifiers import MappedClassifier
 from pate_cli.students import load_student, save_student
 from pate_cli.types import Dataset, PrivateRecords, PublicPoints
@@ -151,6 +152,42 @@ class Squares:
 
     def values(self, X):
         return np.clip(X / self.scale, -9, 9) ** 2
+
+
+def scaled_in_place(X):
+    X *= 2
+    return X
+
+
+def at_most(X):
+    assert np.abs(X).max() < 1e6, "too large a record"
+    return X.toarray() if sp.issparse(X) else X
+
+
+@pytest.mark.parametrize(
+    ("values", "accepted"),
+    [
+        (lambda X: X - X.mean(axis=0), "equal to the bit, wherever it stands and each time"),
+        (lambda X: X + np.arange(len(X))[:, None], "equal to the bit, wherever it stands and each time"),
+        (lambda X: X + np.random.normal(size=X.shape), "wherever it stands and each time"),  # noqa: NPY002
+        (lambda X: np.exp(X), "finite features of any record, of numbers up to 1e+30"),
+        (lambda X: X[:, 0], "features of shape (n, p)"),
+        (scaled_in_place, "leaves the records as they are"),
+        (at_most, "any record (AssertionError: too large a record"),
+    ],
+)
+def test_a_map_that_is_no_function_of_a_record_is_refused(values, accepted, monkeypatch):
+    class Map(Squares):
+        def values(self, X):
+            return values(X)
+
+    monkeypatch.setattr(features, "_imported", lambda path: Map)
+    for X in (None, sp.csr_matrix(rings(6000)[0])) if values is at_most else (None,):
+        with pytest.raises(
+            ConfigError, match=re.escape("features.name: got 'mine.Map'; accepted: a map")
+        ) as error:
+            pipeline.run_repeat(prepared("features.name=mine.Map", X=X), 0)
+        assert accepted in str(error.value)
 
 
 def test_a_map_of_another_package_and_names_that_are_none(capsys, monkeypatch):
