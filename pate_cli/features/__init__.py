@@ -65,7 +65,7 @@ def _tried(name: str, map_class: Any, public: Any, rng: np.random.Generator, dir
             feature_map = map_class.of(public, rng, directions)
             tries = [np.asarray(feature_map.values(X), dtype=float) for X in (points, others[::-1], points)]
     except Exception as error:  # of somebody's code; at a private record it would tell of that record
-        why = why_not_imported(error)
+        why = what_failed(error)
         raise ConfigError("features.name", name, f"a map of any record ({why})") from error
     first, second, again = tries
     if first.ndim != 2 or {each.shape for each in tries} != {(len(before), first.shape[1])}:
