@@ -140,26 +140,25 @@ def noisy_descent(
     steps: int,
     sensitivity: float,
     sigma: float,
-    integer: bool = False,
+    integer: bool,
     move: Callable[[FloatArray], FloatArray],
-    momentum: float = 0.0,
-    turned: bool = False,
+    momentum: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Descend from 0 by noisy sums of gradients: theta, and all noisy sums added up, both PUBLIC.
 
     `shape` is (runs, p, q), of both. `sensitivity` of a sum to one person, in L2, and `sigma`, the standard
     deviation of the noise on each of its numbers, are in multiples of the grain, and so is the noise itself
     where it is `integer`, for a release. `move` makes a step of a noisy sum, and `momentum` is the share of a
-    step that the next one repeats. Theta is the mean over the second half of the steps.
+    step that the next one repeats.
 
-    `turned` turns this mean towards that over the last eighth of the steps where the loss still falls along
-    the way, and towards that over all steps where it rises. A noisy sum at theta has noise that is not in
-    theta yet: its product with how far theta is ahead of the mean of all earlier positions says without bias
-    whether the loss falls that way. These products, added up over the second half and divided by the standard
-    deviation of their noise, say how far to turn: not at all at half a deviation (the mean lags behind a
-    little anyway), all the way at two more or less. Only the direction of the weights turns: their length
-    gives other probabilities and the same classes. The constant, the last of p, stays: it swings for longer
-    than few steps.
+    Theta is the mean over the second half of the steps, turned towards that over the last eighth where the
+    loss still falls along the way, and towards that over all steps where it rises. A noisy sum at theta has
+    noise that is not in theta yet: its product with how far theta is ahead of the mean of all earlier
+    positions says without bias whether the loss falls that way. These products, added up over the second half
+    and divided by the standard deviation of their noise, say how far to turn: not at all at half a deviation
+    (the mean lags behind a little anyway), all the way at two more or less. Only the direction of the weights
+    turns: their length gives other probabilities and the same classes. The constant, the last of p, stays: it
+    swings for longer than few steps.
     """
     kind = GaussianNoise(sensitivity=sensitivity, sigma=sigma, unit=1.0 if integer else None)
     theta, velocity, released, whole, half, late = np.zeros((6, *shape))
@@ -181,15 +180,13 @@ def noisy_descent(
         half += theta if step >= steps // 2 else 0.0
         late += theta if step >= steps - n_late else 0.0
     mean = half / (steps - steps // 2)
-    if not turned:
-        return mean, released
     falls = (_LAG - slope / np.maximum(sigma * np.sqrt(square), 1e-100)) / _SURE
     falls = np.clip(falls, -1.0, 1.0)[:, None, None]
-    turned_mean = mean + np.abs(falls) * (np.where(falls > 0, late / n_late, whole / steps) - mean)
-    lengths = [np.sqrt(_inner(each[:, :-1], each[:, :-1])) for each in (mean, turned_mean)]
-    turned_mean *= (lengths[0] / np.maximum(lengths[1], 1e-300))[:, None, None]
-    turned_mean[:, -1] = mean[:, -1]
-    return turned_mean, released
+    turned = mean + np.abs(falls) * (np.where(falls > 0, late / n_late, whole / steps) - mean)
+    lengths = [np.sqrt(_inner(each[:, :-1], each[:, :-1])) for each in (mean, turned)]
+    turned *= (lengths[0] / np.maximum(lengths[1], 1e-300))[:, None, None]
+    turned[:, -1] = mean[:, -1]
+    return turned, released
 
 
 def _inner(one: FloatArray, other: FloatArray) -> FloatArray:

@@ -191,7 +191,6 @@ class NoisyGradientDescent(PersonSums):
             integer=self.integer_noise,
             move=(_along_columns if isinstance(space, OwnColumns) else _down)(public_features, size),
             momentum=1 - (1 - _MOMENTUM) / min(max(time / steps, 1.0), _LONGER),
-            turned=True,
         )
         return space, weights, released
 

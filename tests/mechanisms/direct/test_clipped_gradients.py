@@ -151,7 +151,8 @@ def test_the_mean_turns_to_last_or_all_steps_where_the_loss_falls_or_rises(bowl,
         sensitivity=1.0,
         sigma=10.0 if towards == "half" else 1e-6,
         move=move,
-        turned=True,
+        integer=False,
+        momentum=0.0,
     )
     at = np.cumsum(path, axis=0)
     half = at[40:].mean(axis=0)
