@@ -103,19 +103,25 @@ def asked(form: Form) -> str:
 
 
 def blocks(form: Form) -> str:
-    """Queries in blocks of any length have the answers that they have at once, at equal noise."""
+    """Queries in blocks of any length have the answers that they have at once, at equal noise and cost."""
     plan, rng = form.plan(), np.random.default_rng(9)
     if not isinstance(plan, VoteMechanism):
         return "it has no session"
     votes = votes_of(rng, plan.ell, form.n_classes)
     for seed in range(3):
-        whole = plan.session(Door.seeded(seed)).ask(votes)
+        door = Door.seeded(seed)
+        session = plan.session(door)
+        whole = session.ask(votes)
+        end = session.exhausted, plan.after(door.spent)
         for lengths in ([1] * plan.ell, [plan.ell - 1, 1], [2, 3, plan.ell]):
-            session, at, parts = plan.session(Door.seeded(seed)), 0, []
+            door, at, parts = Door.seeded(seed), 0, []
+            session = plan.session(door)
             for length in lengths:
                 part = session.ask(Votes(votes.counts[at : at + length], K))
                 parts.append(part)
                 at += len(part.labels)
+            same = (session.exhausted, plan.after(door.spent)) == end
+            require(same, f"blocks of {lengths}: another end, or cost")
             for name in ("labels", "reached", "noisy_counts"):
                 if (first := getattr(whole, name)) is not None:
                     pieces = np.concatenate([getattr(part, name) for part in parts])

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from pate_cli import mechanisms
-from pate_cli.errors import BudgetSpent, ConfigError
+from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.gaussian import gaussian_labels
-from pate_cli.mechanisms.sparse_vector import SparseVector, SparseVectorSession, stable_labels
+from pate_cli.mechanisms.sparse_vector import SparseVector, SparseVectorSession
 from pate_cli.mechanisms.votes import distance_to_instability, majority, max_distance
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
@@ -52,44 +52,6 @@ def setting(n_classes=2, **change):
     sizes = {"eps": 1.0, "n_private": 5000, "n_public": M, "n_teachers": K} | change
     more = {"delta": 1e-5, "budget": 20, "n_features": 4, "n_classes": n_classes, "sparse": False}
     return Setting(**sizes, **more, teacher=learner, student=learner, unanswered="drop")
-
-
-PLANS = {
-    "gaussian": lambda C: gaussian_labels(1.0, 1e-5, M, C),
-    "gaussian that stops early": lambda C: gaussian_labels(1.0, 1e-5, M // 3, C),
-    "without noise": lambda C: gaussian_labels(math.inf, 1e-5, M, C),
-    "svt": lambda C: stable_labels(1.0, 1e-3, M, K, rule="tight", cutoff=7),
-    "svt to the end": lambda C: stable_labels(5.0, 1e-3, M, K, rule="tight", cutoff=60),
-    "svt of LZCW21": lambda C: stable_labels(8.0, 1e-3, M, K, rule="liu2021", cutoff=3),
-    "svt redrawn": lambda C: SparseVector(svt._redrawn(8.0, 1e-3, M, 9, 0.1), ell=M),
-    "gnmax": lambda C: mechanisms.calibrate("gnmax", {"confidence": 0}, setting(C)),
-    "lnmax": lambda C: mechanisms.calibrate("lnmax", {}, setting(C)),
-    "confident gnmax": lambda C: mechanisms.calibrate("gnmax", {"confidence": 0.75}, setting(C)),
-}
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("name", PLANS)
-def test_one_at_a_time_and_in_blocks_as_all_together(name, n_classes):
-    rng = np.random.default_rng(3)
-    shares = rng.dirichlet(np.full(n_classes, 0.4), size=M)
-    votes, plan = Votes(np.array([rng.multinomial(K, share) for share in shares]), K), PLANS[name](n_classes)
-    for seed in range(3):
-        doors = [Door.seeded(seed) for _ in range(3)]
-        together, single, blocks = map(plan.session, doors)
-        expected, got = together.answer_all(votes), []
-        while not single.exhausted and len(got) < M:
-            got.append(single.answer(votes.at(len(got))))
-        parts = blocks.answer_all(votes.at(slice(0, 50))) + blocks.answer_all(votes.at(slice(50, None)))
-        assert [a.label for a in got] == [a.label for a in expected] == [a.label for a in parts]
-        for one, other in zip(got, expected, strict=True):
-            np.testing.assert_array_equal(one.noisy_counts, other.noisy_counts)
-        assert single.exhausted == together.exhausted
-        assert len({plan.after(door.spent) for door in doors}) == 1
-        if single.exhausted:
-            assert together.answer_all(votes) == []
-            with pytest.raises(BudgetSpent):
-                single.answer(votes.at(0))
 
 
 def test_known_bug_budget_counted_per_label_instead_of_per_query():
