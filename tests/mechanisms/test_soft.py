@@ -145,7 +145,7 @@ def test_audit(monkeypatch):
     plan = calibrate()
 
     def bound():
-        found = audit(plan, plan.attacks(), runs=20_000, confidence=1 - 1e-6, seed=1)
+        found = audit(plan, plan.attacks(), runs=6_000, confidence=1 - 1e-6, seed=1)
         return max(finding.bound for finding in found)
 
     assert 0.0 < bound() < 1.0

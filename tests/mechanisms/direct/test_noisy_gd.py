@@ -233,7 +233,7 @@ def test_a_map_of_another_package_is_descended_on(monkeypatch):
 @pytest.mark.parametrize(("clip", "n_classes"), [(0.5, 2), (0.25, 2), (0.5, 4)])
 def test_probabilities_of_clipped_descent_are_those_of_the_classes(clip, n_classes):
     """At its stationary point, found by descent on one place with a rare class, clipping is undone."""
-    rare, records = 0.04, 40_000
+    rare, records = 0.04, 4_000
     p = made(n=records, n_classes=n_classes, eps=math.inf, clip=clip, steps=400, name="noisy_gd")
     y = np.zeros(records, dtype=np.int64)
     for code in range(1, n_classes):
