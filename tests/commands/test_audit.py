@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,22 +60,17 @@ def test_active_is_audited_through_its_oracle(capsys):
     assert "1 unstable answers" in svt
 
 
-MECHANISMS = sorted(path.stem for path in Path(__file__).parents[2].glob("conf/mechanism/*.yaml"))
-
-
-VARIANTS = [
-    "gnmax mechanism.confidence=0.75",
-    "svt mechanism.cutoff=private",
-    "realizable_to_agnostic mechanism.inner=svt",
-    "gaussian mechanism.calibration=liu2021",
-    "svt mechanism.calibration=bassily2018 mechanism.cutoff=paper",
-]
-
-
-@pytest.mark.parametrize("override", [*MECHANISMS, *VARIANTS])
-def test_every_mechanism_can_be_attacked(override, capsys):
-    few = " mechanism.rounds=2" if "boosting" in override else ""  # each run learns
-    code, shown = run(capsys, *f"mechanism={override} eps=2 --runs 100 --queries 4{few}".split())
+@pytest.mark.parametrize(
+    "override",
+    [
+        "soft",
+        "realizable_to_agnostic mechanism.inner=svt",
+        "gaussian mechanism.calibration=liu2021",
+        "svt mechanism.calibration=bassily2018 mechanism.cutoff=paper",
+    ],
+)
+def test_options_that_are_not_checked_otherwise_can_be_attacked(override, capsys):
+    code, shown = run(capsys, *f"mechanism={override} eps=2 --runs 100 --queries 4".split())
     assert code == 0
     assert override.split()[0] in shown.split(":")[0]
 
