@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,18 @@ __all__ = ["Options", "load", "read"]
 
 def load(name: str, options: Options) -> Dataset:
     """Load a file of JSON lines, or three; see `make_dataset`."""
-    return make_dataset(name, options, lambda path, text, _: read(path, text), "a file of JSON lines")
+
+    def read_it(path: Path, text: Collection[str], form: Mapping[str, Any]) -> RecordTable:
+        return read(path, text, form.get("columns", ()))
+
+    return make_dataset(name, options, read_it, "a file of JSON lines")
 
 
-def read(path: Path, text: Collection[str] = ()) -> RecordTable:
+def read(path: Path, text: Collection[str] = (), declared: Collection[str] = ()) -> RecordTable:
     """Read a file, perhaps compressed; see `RecordTable`. A text is no number, whatever it looks like.
 
     Columns of `text`, as labels and names of persons, keep numbers as they are written: 2.10 is not 2.1.
+    In `declared` columns a list or an object is a text as any other: one record leaves out no column.
     """
     import pandas as pd
 
@@ -59,13 +64,13 @@ def read(path: Path, text: Collection[str] = ()) -> RecordTable:
     for name in dict.fromkeys(name for record in records.values() for name in record):
         cells = [record.get(name) for record in records.values()]
         kinds = {type(cell) for cell in cells if cell is not None}
-        if kinds & {dict, list}:
+        if kinds & {dict, list} and name not in declared:
             unread[name] = "lists or objects"
         elif kinds <= {_Number} and name not in text and not any(map(_is_long, cells)):
             columns[name] = pd.Series([None if cell is None else json.loads(cell) for cell in cells])
         else:
-            texts = [json.dumps(cell) if isinstance(cell, bool) else cell and str(cell) for cell in cells]
-            columns[name] = pd.Series(texts, dtype=object)
+            texts = [cell if isinstance(cell, str | None) else json.dumps(cell) for cell in cells]
+            columns[name] = pd.Series([text and str(text) for text in texts], dtype=object)
     frame = pd.DataFrame(columns_of(pd.DataFrame(columns)), index=pd.Index(list(records)))
     return RecordTable(frame, path, checksum, unread=unread, marks=np.array(marks))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,19 @@ def test_what_a_student_keeps_of_a_schema_does_not_name_the_private_file(tmp_pat
     kept = table.encoder.fit(table.X).profile_["schema"]
     assert kept["target"] == "y"
     assert "own.csv" not in repr(kept)
+
+
+@pytest.mark.parametrize("column", ["a", "w"])
+def test_a_list_of_one_record_leaves_out_no_column(tmp_path, monkeypatch, column):
+    monkeypatch.chdir(tmp_path)
+    entries = f"{{a: {NUMBER}, w: {{kind: category, levels: [u, v]}}}}"
+    Path("s.yaml").write_text(f"target: y\nclasses: ['no', 'yes']\nunit: null\ncolumns: {entries}")
+    records = [{"a": i, "w": "uv"[i % 2], "y": "no" if i % 3 else "yes"} for i in range(30)]
+    records[2][column] = ["x", {}]
+    Path("own.jsonl").write_text("\n".join(map(json.dumps, records)))
+    table = load("jsonl", path="own.jsonl", schema="s.yaml")
+    assert table.X["a"].isna().sum() == (column == "a")
+    assert table.X["w"].value_counts()["u"] == 15 - (column == "w")
 
 
 @pytest.mark.parametrize("name", ["a title", "a total", "units"])
