@@ -92,6 +92,8 @@ def main(options: argparse.Namespace) -> int:
     ]
     found = replace(found, asked=asked)
     if options.target and not any(c.kind != "ignored" for c in found.schema.columns.values()):
+        if not found.schema.columns:
+            raise DataError(f"{options.file}: no column but {options.target!r}, so none to learn from")
         shown = "; ".join(f"{name!r}: {column.why}" for name, column in found.schema.columns.items())
         accepted = "--set COLUMN.kind=number, date or category, for one at least"
         raise DataError(f"{options.file}: no column to learn from ({shown}); accepted: {accepted}")

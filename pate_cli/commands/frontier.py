@@ -32,7 +32,7 @@ from pate_cli.results.page import checked_directory
 from pate_cli.results.repeats import REPEATS, read_repeats
 from pate_cli.results.repeats_file import RepeatsFile
 from pate_cli.results.report import report
-from pate_cli.results.settings import BASELINES, LIMIT, row_hash
+from pate_cli.results.settings import BASELINES, LIMIT, dataset_name, row_hash
 from pate_cli.terminal import only_writer, remark
 
 __all__ = ["main"]
@@ -80,9 +80,8 @@ def _plans(options: argparse.Namespace) -> tuple[dict[str, Plan], list[tuple[str
     )
     if options.tables is None and not options.table:
         plan = plan_table(options.overrides)
-        of = plan.rows[0].config.dataset
-        path = of.options.get("path")
-        return {Path(path).name if isinstance(path, str) else of.name: plan}, []
+        first = plan.rows[0]
+        return {dataset_name(first.raw, first.config.dataset.name): plan}, []
     refuse_unused(options.overrides, {"dataset": _DATASET})
     plans, absent = {}, []
     for spec in tables(options.tables or "", options.table, options.config_dir):

@@ -188,7 +188,7 @@ def _open(ledger: Ledger, *, all_rows: bool) -> str:
     """Say whose columns the releases of a ledger publish."""
     if ledger.public is None:
         if any(entry.kind == "release" for entry in ledger.entries):
-            return "No record's columns are public: all public points came from files of their own."
+            return "No record's columns are public: no release took public points from these records."
         return "No record's columns are public: the first release decides."
     rows, n_records = ledger.public.rows, ledger.public.n_records
     numbers = f"first is 0: {', '.join(map(str, rows))}" if all_rows else "first is 0: --rows"

@@ -68,6 +68,7 @@ def record(run: Prepared, raw: Mapping[str, Any], id: str) -> dict[str, Any]:
     """
     dataset, guarantee = run.dataset, run.whole.guarantee
     config = {key: raw[key] for key in _CONFIG_KEYS if key in raw}
+    config |= {key: raw[key] for key in ("name", "tags") if raw.get(key)}  # by which it is found
     config["dataset"] = {
         key: Path(value).name if value and key in FILES_OF_A_DATASET else value
         for key, value in raw["dataset"].items()

@@ -89,7 +89,7 @@ def _answers(directory):
 def test_a_release_from_end_to_end(place, capsys):
     path = _write(place, "data", _records())
     _open(path, "2", "1e-4")
-    assert _release(path, place / "out", "eps=1.5") == 0
+    assert _release(path, place / "out", "eps=1.5", "name=first") == 0
     written = _bytes(place / "out")
     assert set(written) == set(files.FILES)
 
@@ -98,6 +98,7 @@ def test_a_release_from_end_to_end(place, capsys):
     assert (record.accuracy, record.diagnostics) == (None, {})
     assert set(record.provenance) == {"versions"}
     assert record.config["dataset"]["path"] == "people.csv"
+    assert record.config["name"] == "first"  # by which page, verify and predict find it
     told = json.dumps([record.config, record.provenance, record.plan])
     for private in ("seed", "checksum", "seconds", "started", "teacher_accuracy"):
         assert private not in told

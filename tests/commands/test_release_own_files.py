@@ -97,7 +97,7 @@ def test_no_byte_of_the_private_file_is_written_and_the_second_release_is_refuse
     assert main(["verify", "out"]) == 0
     capsys.readouterr()
     assert main(["ledger", "show"]) == 0
-    said = "No record's columns are public: all public points came from files of their own."
+    said = "No record's columns are public: no release took public points from these records."
     assert said in capsys.readouterr().out.replace("\n", " ")
     assert main(["list", ".", "--json"]) == 0
     (listed,) = json.loads(capsys.readouterr().out)["tables"]["table"]
