@@ -224,6 +224,11 @@ def test_public_points_are_made_of_a_declared_schema(tmp_path):
         assert model.score(frame[2500:], y[2500:]) > 0.7
         assert (model.privacy_.eps, model.privacy_.delta) == (4.0, 1e-4)
         assert ("marginals" in model.privacy_.how) == (kind == "marginals")
+    file.write_text("classes: private\n" + file.read_text())
+    model = PateClassifier("best", eps=1e-3, delta=1e-4, random_state=0, schema=file)
+    with pytest.raises(ValueError, match="classes to be bought"):
+        model.fit(frame, y, "marginals")
+    assert not hasattr(model, "classes_")  # which are the private labels until they are bought
     for wrong, schema in (("histograms", file), ("marginals", None)):
         with pytest.raises(ValueError, match="public points, or ranges or marginals with a schema"):
             PateClassifier(schema=schema).fit(frame, y, wrong)

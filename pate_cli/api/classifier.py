@@ -214,7 +214,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with _value_errors():
             declared = None if self.schema is None else read_schema(self.schema)
             bought = generated and self.classes is None and declared is not None and declared.classes_bought
-            self.classes_, codes = self._codes(y, bought=bought)
+            labels, codes = self._codes(y, bought=bought)
             units = None if groups is None else frames.persons(groups, warn=not exact)
         if units is not None and units.shape != (len(y),):
             raise ValueError(f"groups: {units.shape[0]} values; accepted: {len(y)}, one for each record")
@@ -230,7 +230,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 encoder = frames.encoder_of(X_public, self.schema)
                 X = frames.records(X, encoder, "X")
                 public = frames.public_part(X_public, X, encoder, bought=bought)
-            names = tuple(map(str, self.classes_.tolist()))
+            names = tuple(map(str, labels.tolist()))
             dataset = Dataset(
                 name="python",
                 X=X,
@@ -253,7 +253,8 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"nothing was learnt, and the budget is spent: {published.problem}")
         loss = ready.whole.guarantee
         if bought:  # in the type of y
-            self.classes_ = self.classes_[[names.index(name) for name in published.run.dataset.classes]]
+            labels = labels[[names.index(name) for name in published.run.dataset.classes]]
+        self.classes_ = labels  # not before: of those that are not bought nothing is kept
         self.student_ = published.student
         self._encoder = published.encoder
         self.privacy_ = Privacy(loss.eps, loss.delta, loss.how, ready.protects, exact)
