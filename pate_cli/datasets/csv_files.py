@@ -29,6 +29,7 @@ from pate_cli.datasets.other_lines import (
     are_row_names,
     are_units,
     declared_units,
+    has_level,
     header_of,
     is_footer,
     is_record,
@@ -238,8 +239,10 @@ def _plain_records(raw: bytes, found: Written, columns: Mapping[str, Column]) ->
     names = _names(cells, found)
     if found.header and (not all(names) or len(set(names)) < len(names) or b'{""ImportId' in raw[:_SAMPLE]):
         return None
-    if columns and found.header and n_named(cells, columns) < len(columns):
-        return None
+    if columns and found.header:
+        top = rows_of(raw[: ends[min(_TOP, len(ends)) - 1]].decode(), found.delimiter, found.quote)
+        if header_of([*enumerate(top)], columns):
+            return None
     first_ones = raw[starts[1] : ends[min(_LOOKED, len(ends) - 1)]].decode() if found.header else ""
     if found.header and is_record(cells, rows_of(first_ones, found.delimiter, found.quote)):
         return None
@@ -311,7 +314,7 @@ def _each_record(raw: bytes, found: Written, columns: Mapping[str, Column]) -> _
     if "" in columns and "" not in names:
         names.insert(0, "")  # names of rows
     of_all = (len(names), len(names)) if columns else (usual, width)
-    while rows and is_footer(rows[-1:] if columns else rows, *of_all) and not _is_level(rows[-1][1], columns):
+    while rows and is_footer(rows[-1:] if columns else rows, *of_all) and not has_level(rows[-1][1], columns):
         line, cells = rows.pop()
         found.skip(line, "below the records", cells)
     wide = [cells for _, cells in rows if len(cells) == width == len(names) + 1]
@@ -349,11 +352,6 @@ def _each_record(raw: bytes, found: Written, columns: Mapping[str, Column]) -> _
 def _is_empty(cells: Sequence[str]) -> bool:
     """Whether a column holds nothing but for a slip of one record."""
     return (n := n_filled(cells)) < 2 and 10 * n < len(cells)
-
-
-def _is_level(cells: Sequence[str], columns: Mapping[str, Column]) -> bool:
-    """Whether a line begins with a declared level: it is a record, and no total."""
-    return any(normal(cells[0]) in (column.levels or ()) for column in columns.values())
 
 
 def _is_open(raw: bytes) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from pate_cli.datasets.column import MISSING, NO_NUMBER, NUMBER, Column
 from pate_cli.datasets.names import normal
 
-__all__ = ["are_row_names", "are_units", "declared_units", "header_of", "is_footer", "is_record"]
+__all__ = ["are_row_names", "are_units", "declared_units", "has_level", "header_of", "is_footer", "is_record"]
 __all__ += ["may_be_below", "n_filled", "n_named", "uncomment_header", "units_of", "usual_of"]
 __all__ += ["without_comments"]
 
@@ -94,6 +94,11 @@ def is_footer(rows: Sequence[tuple[int, list[str]]], usual: int, width: int) -> 
     few = n_filled(cells) < max(2, usual / 2 + 1)
     note = n_filled(cells) == 1 < width and cells[0].strip() != "" and " " in first.strip()
     return few and (note or bool(_FOOTER.match(first)))
+
+
+def has_level(cells: Sequence[str], columns: Mapping[str, Column]) -> bool:
+    """Whether a line begins with a declared level: it is a record, and no total."""
+    return any(normal(cells[0]) in (column.levels or ()) for column in columns.values())
 
 
 def are_row_names(cells: Sequence[str], n: int) -> bool:
