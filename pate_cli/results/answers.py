@@ -103,7 +103,7 @@ class Advice:
             return None
         if metric.name == ACCURACY.name and "majority_class" in row.repeats:
             gaps = (row.repeats[metric.name] - row.repeats["majority_class"]).dropna()
-            return Interval.of(gaps).times(metric.scale) if len(gaps) else None
+            return Interval.of_gaps(gaps).times(metric.scale) if len(gaps) else None
         value, level = row.over(metric.name), self.constant
         return None if value is None or level is None else value.less(level).times(metric.sign * metric.scale)
 

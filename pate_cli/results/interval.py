@@ -8,10 +8,21 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-__all__ = ["EPS_NOTE", "EPS_USED", "LEVEL", "MEASURED", "MOST_TIMES", "T_NOTE", "Interval", "mean_ci"]
+__all__ = [
+    "EPS_NOTE",
+    "EPS_USED",
+    "FEWEST",
+    "LEVEL",
+    "MEASURED",
+    "MOST_TIMES",
+    "T_NOTE",
+    "Interval",
+    "mean_ci",
+]
 __all__ += ["simultaneous"]
 
 LEVEL = 0.95
+FEWEST = 10  # repeats that a verdict needs: with fewer accuracies Student's t is not near its level
 MOST_TIMES = 100
 """Times as many repeats: more are not proposed."""
 
@@ -49,6 +60,16 @@ class Interval:
             return cls(math.nan if any(map(math.isnan, values)) else sum(values), None, n, level)
         mean = math.fsum(values) / n
         return cls._from(mean, math.fsum((value - mean) ** 2 for value in values), n, level)
+
+    @classmethod
+    def of_gaps(cls, values: Iterable[float]) -> Interval:
+        """Interval of a mean difference; none where fewer than `FEWEST` repeats differ by just as much.
+
+        Accuracies are shares of a few records, so two gaps are often equal: that shows no spread, not none.
+        """
+        found = cls.of(values)
+        alike = found.half_width is not None and found.half_width <= 1e-9 < abs(found.mean)
+        return replace(found, half_width=None) if alike and found.n < FEWEST else found
 
     @classmethod
     def pooled(cls, parts: Sequence[Interval], level: float = LEVEL) -> Interval:

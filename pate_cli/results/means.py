@@ -138,7 +138,7 @@ def paired_difference(of: MeasuredRow, minus: MeasuredRow, name: str) -> Interva
         return None
     gaps = of.repeats[name] - minus.repeats[name]
     gaps = gaps[np.isfinite(gaps)]
-    return Interval.of(gaps) if len(gaps) else None
+    return Interval.of_gaps(gaps) if len(gaps) else None
 
 
 def pooled(rows: Sequence[MeasuredRow], name: str) -> Interval | None:

@@ -188,7 +188,12 @@ def _for_terminal(table: Table, metric: Metric) -> Table:
 def _notes(found: Advice) -> list[str]:
     hidden = len(found.board.budgets) - len(_columns(found))
     methods = max(0, len(found.verdicts) - _MOST_ROWS)
-    left = [f"{hidden} more eps" if hidden else "", f"{methods} more methods" if methods else ""]
+    left = [
+        count_of(hidden, "more budget") if hidden else "",
+        count_of(methods, "more method") if methods else "",
+    ]
+    if math.isfinite(found.eps) and any(row["eps"] == math.inf for row in found.board.rows):
+        left.append("eps=inf (pate table)")
     rest = f" Not shown: {', '.join(filter(None, left))}." if any(left) else ""
     mean = f"Mean of {splits_of(found)}, ± half a 95% interval." if found.repeats > 1 else "One split."
     if not found.method:

@@ -23,6 +23,7 @@ __all__ = ["compare_two"]
 _SHOWN = {"accuracy": "accuracy, %", "roc_auc": "ROC AUC, %"}
 _SHOWN |= {"n_answered": "labels given", "label_accuracy": "labels right, %"}
 _SAME = ("dataset", "eps", "seed", "teachers")
+_WORDS = {"n_teachers": "teachers", "budget": "questions"}
 _MOST = 3  # settings that are shown
 _PUBLIC = ("eps", "delta", "n_teachers", "budget")
 
@@ -35,8 +36,12 @@ def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
     sides = rows_of(first), rows_of(second)
     every = {"settings": _differences(*sides), "table": _table(*_pairs(*sides))}
     rows = [*sides[0], *sides[1]]
-    if len(rows) != 2 or not all(row.n for row in rows):
+    if len(rows) != 2:
         return _many(every)
+    if without := [side for side, row in zip("AB", rows, strict=True) if not row.n]:
+        has = "has" if len(without) == 1 else "have"
+        answer = f"{listed(without)} {has} no numbers, so there is nothing to compare."
+        return Report(answer=answer, table=every["settings"], notes=every["table"].remarks, files=every)
     a, b = rows
     why = other_splits(a, b)
     gap = None if why else paired_difference(a, b, "accuracy")
@@ -47,7 +52,10 @@ def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
         answer = f"{listed(names)} cannot be compared split by split: {why or 'no repeat has both'}."
     elif points.half_width is None:
         by = ACCURACY.text(points, sign=True)
-        answer = f"One split tells {listed(names)} apart by nothing that is sure: {by} points there."
+        few = "One split tells" if points.n == 1 else f"{points.n} splits that differ by the same tell"
+        answer = f"{few} {listed(names)} apart by nothing that is sure: {by} points there."
+    elif not points.half_width and not points.mean:
+        answer = f"{listed(names)} are right on as many records in each of {points.n} splits."
     elif points.sign:
         better, worse = names if points.mean > 0 else names[::-1]
         by = ACCURACY.text(points if points.mean > 0 else -points)
@@ -63,7 +71,7 @@ def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
     of_method = "mechanism." if a["method"] != b["method"] else "mechanism.name"
     known = [record for record in shown if not str(record["setting"]).startswith(of_method)]
     columns = [Head("", numeric=False), *(Head(side) for side in ("A", "B", "A less B"))]
-    cells = [[str(r["setting"]), str(r["A"]), str(r["B"]), ""] for r in known[:_MOST]]
+    cells = [[_WORDS.get(of := str(r["setting"]), of), str(r["A"]), str(r["B"]), ""] for r in known[:_MOST]]
     cells += _measures(every["table"].records)
     hidden = len(shown) + len(every["table"].records)
     same = [_text(key, a) for key in _SAME if _text(key, a) and _text(key, a) == _text(key, b)]

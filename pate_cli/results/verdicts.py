@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-from pate_cli.results.interval import LEVEL, MOST_TIMES, Interval, simultaneous
+from pate_cli.results.interval import FEWEST, LEVEL, MOST_TIMES, Interval, simultaneous
 
 __all__ = ["FEWEST", "LABELS", "OWN", "SHOWN", "VERDICTS", "Verdict", "VerdictWord"]
 __all__ += ["above", "at_least", "close", "code_of", "combined", "compare", "counted", "rule"]
@@ -55,7 +55,6 @@ SHOWN: dict[str, str] = {
 OWN: VerdictWord = "own question"
 _GAP = ("mean", "half_width", "n", "level")
 _KEPT = ("margin", "test", "printed_error", "printed_repeats", "label", "most")
-FEWEST = 10  # repeats that a verdict needs: with fewer accuracies Student's t is not near its level
 _ENDLESS = 10**15
 
 

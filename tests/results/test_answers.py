@@ -297,6 +297,17 @@ def test_a_sentence_keeps_an_interval_together(capsys):
     assert all(("0.200 ± 0.009" in line) == ("±" in line) for line in capsys.readouterr().out.splitlines())
 
 
+def test_two_equal_gaps_show_no_spread():
+    rows = {("best", 1): [0.92, 0.90], ("svt", 1): [0.90, 0.88]}
+    assert found(rows).verdicts == {"best": USE, "svt": UNKNOWN}
+    assert found(rows | {("svt", 1): [0.92, 0.90]}).verdicts["svt"] == ALIKE
+    rows = {name: 5 * values for name, values in rows.items()}
+    assert found(rows).verdicts["svt"] == WORSE
+    of = [frame({key: values[:2]}) for key, values in rows.items()]
+    assert "2 splits that differ by the same tell" in compare_two(*of).answer
+    assert "right on as many records in each of 2 splits" in compare_two(of[0], of[0]).answer
+
+
 @pytest.mark.parametrize("n", [2, 3, 10, 50])
 def test_so_many_repeats_tell_and_one_less_does_not(n):
     error = 1 / np.sqrt(n)
