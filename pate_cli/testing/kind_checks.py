@@ -43,7 +43,7 @@ _TOGETHER = 64
 """Releases whose costs are composed: some tens of times the draws of one."""
 
 _MOST_NUMBERS = 8
-_CONFIDENCE = 1 - 1e-9  # of each of a few counts for each of some tens of kinds
+_CONFIDENCE = 1 - 1e-11  # of each of some hundred counts for each of some tens of kinds
 _DELTAS = np.geomspace(1e-12, 0.5, 160)
 _MOST_STEPS = 2**12
 _FAINT, _PLAIN = 0.6, 0.9
@@ -146,26 +146,26 @@ def _scores_of(
     kind: Kind, d: int, steps: int, times: int, source: SeededNoise
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     far = kind.sensitivity * steps
-    move = np.full(d, -far if np.isinf(kind.norm) else 0.0)
-    move[0] = far
-    start = np.zeros(d)
-    first = _drawn(kind, start, source, times)
-    if first.dtype.kind in "iub":  # a choice, where the first is chosen more and more seldom
-        for behind in (0, 1, 2, 3, 4):
-            start[0] = -behind * far
-            drawn = (_drawn(kind, value, source, times) == 0 for value in (start, start + move))
-            p, q = (chosen.reshape(-1, times).sum(axis=1, dtype=float) for chosen in drawn)
-            yield p, q
-        return
-    both = [out.reshape(len(out), -1) for out in (first, _drawn(kind, start + move, source, times))]
-    p, q = (out[:, 0].reshape(-1, times).sum(axis=1) for out in both)
-    yield p, q
-    for norm in (1, 2) if d > 1 or times > 1 else ():
-        nearer = [
-            np.linalg.norm(out, norm, axis=1) - np.linalg.norm(out - move, norm, axis=1) for out in both
-        ]
-        p, q = (scores.reshape(-1, times).sum(axis=1) for scores in nearer)
+    for place in range(d) if times == 1 else (0,):  # of the number that moves up
+        move, start = np.full(d, -far if np.isinf(kind.norm) else 0.0), np.zeros(d)
+        move[place] = far
+        first = _drawn(kind, start, source, times)
+        if first.dtype.kind in "iub":  # a choice, where that one is chosen more and more seldom
+            for behind in (0, 1, 2, 3, 4):
+                start[place] = -behind * far
+                drawn = (_drawn(kind, value, source, times) == place for value in (start, start + move))
+                p, q = (chosen.reshape(-1, times).sum(axis=1, dtype=float) for chosen in drawn)
+                yield p, q
+            continue
+        both = [out.reshape(len(out), -1) for out in (first, _drawn(kind, start + move, source, times))]
+        p, q = (out[:, place].reshape(-1, times).sum(axis=1) for out in both)
         yield p, q
+        for norm in (1, 2) if d > 1 or times > 1 else ():
+            nearer = [
+                np.linalg.norm(out, norm, axis=1) - np.linalg.norm(out - move, norm, axis=1) for out in both
+            ]  # in units of the move, without the last bits, which tell of any sum of floats what it was
+            p, q = (np.round(scores / far, 9).reshape(-1, times).sum(axis=1) for scores in nearer)
+            yield p, q
 
 
 def _drawn(kind: Kind, value: FloatArray, source: SeededNoise, times: int) -> Any:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from pate_cli.privacy.events import Gdp, Pure
@@ -85,3 +86,13 @@ def test_costs_that_compose_to_less_than_their_sum_are_seen(kind, counted):
 
     with pytest.raises(CheckFailed, match=r"Stated: an event of .* is counted in 64 releases"):
         hidden(Stated(sensitivity=2.0, **numbers(0.5)), 3)
+
+
+def test_noise_that_is_missing_at_one_place_is_seen():
+    class Third(ExponentialChoice):
+        def draw(self, noise, value):
+            drawn = super().draw(noise, value)
+            return np.where(np.argmax(value, axis=-1) == 2, 2, drawn)
+
+    with pytest.raises(CheckFailed, match="Third: an event"):
+        hidden(Third(sensitivity=1.0, eps=0.5), 4)
