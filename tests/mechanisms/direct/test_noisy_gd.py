@@ -41,7 +41,7 @@ def learn(p, X, y, P):
     return p.release(private, PublicPoints(P), Door.seeded(0), rng).model
 
 
-def shown(attacked, claimed, *, persons=False, runs=6_000):
+def shown(attacked, claimed, *, persons=False, runs=4_000):
     attacks = attacked.attacks_on_persons() if persons else attacked.attacks()
     return max(each.bound for each in audit(claimed, attacks, runs=runs, confidence=SURE, seed=0))
 
@@ -86,7 +86,7 @@ def private_width(patch):
 def test_a_seeded_bug_is_caught(bug, persons, monkeypatch):
     p = made(steps=20)
     bug(monkeypatch)
-    assert shown(p, p, persons=persons, runs=4000) > EPS
+    assert shown(p, p, persons=persons, runs=1500) > EPS
 
 
 @pytest.mark.parametrize("eps", [0.01, 1.0, 100.0])
