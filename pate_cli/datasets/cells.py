@@ -44,13 +44,15 @@ def typed_cells(
     """Columns of records without a header, see `RecordTable`; and what separates decimals in its numbers.
 
     The first lines say which columns hold texts, and how numbers are written; one that turns out otherwise is
-    read again.
+    read again. Numbers with a comma stay texts, unless `decimal` says what it is: two records say no more than
+    that it may stand before decimals.
     """
     import pandas as pd
 
     sample = _sample(body, names, delimiter, quote)
     point = decimal or _decimal(sample.values())
-    late = {name for name, cells in sample.items() if not _may_be_numbers(cells, point)} | {*text}
+    plain = decimal or "."
+    late = {name for name, cells in sample.items() if not _may_be_numbers(cells, plain)} | {*text}
     keys = list(range(len(names)))  # names may be empty
     # as texts are read: one in a column changes no other number of it (the default of pandas 3.1)
     is_old = [int(part) for part in pd.__version__.split(".")[:2]] < [3, 1]
@@ -72,7 +74,7 @@ def typed_cells(
                 skipinitialspace=True,
                 keep_default_na=False,
                 na_values=words,
-                decimal=point,
+                decimal=plain,
                 encoding="utf-8",
                 skip_blank_lines=False,
                 low_memory=False,

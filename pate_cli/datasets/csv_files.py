@@ -137,7 +137,7 @@ def read_csv(
     for mark, what in _NO_TEXT.items():
         if re.match(mark, raw, re.DOTALL | re.IGNORECASE):
             raise DataError(f"{path}: {what}; accepted: a CSV file")
-    found = Written(path, key, given.header)
+    found = Written(path, key, given.header, decimal=given.decimal)
     raw = decoded(raw, given.encoding, found)
     if not raw.strip():
         raise DataError(f"{path}: empty, no header line in it")

@@ -154,7 +154,8 @@ def _decisions(
         written = table.written.units.get(name, ""), table.has_row_names(name)
         cells[name] = Cells(name, table.frame[name], given, words, *written, used, marks)
     every = list(cells.values())
-    point = point_of(every, None, table.decimal)
+    usual = table.written.decimal or "."
+    point = point_of(every, None, usual)
     whole = {name: decide(one, None, point, target=name == target) for name, one in cells.items()}
     if marks is None:
         return whole, point[0]
@@ -165,7 +166,7 @@ def _decisions(
                 hardly = f"used, though there is hardly anything to learn from it ({idle.why})"
                 decision.remarks.append(f"{hardly}; {typed('drop', name)} leaves it out")
     parts = np.unique(marks).tolist()
-    points = [point_of(every, part, table.decimal) for part in parts]
+    points = [point_of(every, part, usual) for part in parts]
     for name, decision in whole.items():
         one, ours = cells[name], _kept(decision.column)
         if name == target or (one.surely_number and len(set(points)) == 1):

@@ -58,6 +58,7 @@ class Written:
     key: str = "dataset.{}"  # how a user types an option of the format
     header: bool = True  # whether a line names the columns
     encoding: str = ""
+    decimal: str | None = None  # before decimals, where that is stated
     sign: str = ","  # between two cells
     quote: str = '"'
     header_line: int = 1

@@ -83,6 +83,8 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
     said: Sequence[str] = ()
     if declared is None:
         schema, asked, said = undeclared(private, public, target, unit, options, words)
+        if public is None:
+            private = replace(private, decimal=schema.form.get("decimal", private.decimal))
         if public is not None and not {*schema.texts} <= text:  # by its kinds the private file is read
             private = read(where, text | schema.texts)
     else:
