@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from test_seeded_bugs import edit
 
 from pate_cli.datasets import describing
 from pate_cli.datasets.csv_files import CsvFormat, read_csv
+from pate_cli.datasets.distinct import N_PARTS, _left_out
 from pate_cli.datasets.schema import as_yaml
 from pate_cli.errors import InputError
 from pate_cli.testing import CheckFailed
@@ -33,22 +35,31 @@ BUGS = [
      "the second text of a column"),
     ("an encoding by one line", "encodings:_other_encoding", "len(stray) > 1 or", "True or",
      "a letter of another encoding"),
-    ("decimals by one cell", "cells:_decimal", "here[mark] > 1", "here[mark] > 0", "a decimal comma"),
+    ("decimals by two cells", "csv_files:typed_cells", 'plain = decimal or "."', "plain = point",
+     "a second decimal comma"),
     ("records without a label dropped unasked", "describing:describe",
      'edits.get(target, {}).get("missing") == "dropped"', "True", "no label"),
     ("a column by one cell", "csv_files:_is_empty", "< 2", "< 1", "a cell behind the last column"),
 ]  # fmt: skip
 
 
+# identifiers with thousands, one with decimals; and the line that another record in place of the last changes
+COMMAS = "\n".join(["age;pid;y;", *[f"{i % 7};{300 + i * 7},{785 - i * 3};{['no', 'yes'][i % 2]};"
+                                     for i in range(40)], "3;2,6;no;", ""])  # fmt: skip
+OTHER = {"a second decimal comma": ("4;1,5;no;", "  pid:")}
+
+
 def told_apart(where):
-    """Attack a schema: the line by which it tells a file from the one with a record more, if there is one."""
+    """Attack a schema: the line by which it tells neighbours apart, if there is one."""
     before = written(where, LINES)
-    for what, (record, _) in MORE.items():
-        after = written(where, f"{LINES}\n{record}")
-        if after is not None and after != before:
+    pairs = [(what, before, written(where, f"{LINES}\n{record}")) for what, (record, _) in MORE.items()]
+    commas = written(where, f"{COMMAS}4;310,785;no;")
+    pairs += [(what, commas, written(where, COMMAS + record)) for what, (record, _) in OTHER.items()]
+    for what, before, after in pairs:
+        if before is not None and after is not None and after != before:
             lines = zip([*before.splitlines(), ""], after.splitlines(), strict=False)
             raise CheckFailed(f"{what}: {next(new for old, new in lines if old != new)}")
-    return before
+    return pairs[0][1]
 
 
 def written(where, text):
@@ -68,4 +79,11 @@ def test_a_seeded_bug_tells_neighbours_apart(where, right, wrong, seen, tmp_path
     edit(monkeypatch, f"datasets.{where}", right, wrong)
     with pytest.raises(CheckFailed) as caught:
         told_apart(tmp_path)
-    assert str(caught.value).startswith(f"{seen}: {MORE[seen][1]}")
+    assert str(caught.value).startswith(f"{seen}: {(MORE | OTHER)[seen][1]}")
+
+
+def test_any_two_parts_of_the_records_are_left_out_together():
+    """So one record in place of another leaves a decision that both files have: see `describing`."""
+    lines = np.array([_left_out(part) for part in range(N_PARTS)]).astype(int)
+    together = lines.T @ lines
+    assert (together[~np.eye(N_PARTS, dtype=bool)] == 1).all()

@@ -44,8 +44,7 @@ def typed_cells(
     """Columns of records without a header, see `RecordTable`; and what separates decimals in its numbers.
 
     The first lines say which columns hold texts, and how numbers are written; one that turns out otherwise is
-    read again. Numbers with a comma stay texts, unless `decimal` says what it is: two records say no more than
-    that it may stand before decimals.
+    read again. Numbers with a comma stay texts, unless `decimal` says what it is: two records do not.
     """
     import pandas as pd
 

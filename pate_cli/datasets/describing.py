@@ -1,10 +1,10 @@
 """The schema of a file, decided by its records, with what its owner must decide and what does not fit.
 
-Of a private file a schema keeps what each part of the records decides that leaves some of them out: then no
-single record has decided it. For let the records be dealt to ten by their content, and let the decisions
-made without each of the ten be equal. A record more or less is in one of them, and the decision without
-that one is the same for both files: if each has ten equal decisions, they have the same one. Else the owner
-is asked.
+Of a private file a schema keeps what the records decide whichever of some are left out: then no single one
+has decided it. For let the records be dealt to thirteen parts by their content, and let four parts be left
+out at a time, so that any two are left out together once. If one record is replaced by another, the two are
+in two parts at most, and the decision without these is the same for both files: if each file has thirteen
+equal decisions, they have the same one. Else the owner is asked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pate_cli.datasets.column import Column, Reading, distinct_texts, is_missing
 from pate_cli.datasets.column_names import looks_like_unit, names_persons, proposed_bounds
 from pate_cli.datasets.dates import EPOCH
 from pate_cli.datasets.deciding import decide, point_of
-from pate_cli.datasets.distinct import Cells
+from pate_cli.datasets.distinct import N_PARTS, Cells
 from pate_cli.datasets.labels import in_order, spellings
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.reading import RecordTable
@@ -37,7 +37,6 @@ __all__ = ["Described", "Edits", "describe", "may_name_persons", "read_edits"]
 Edits = Mapping[str, Mapping[str, Any]]
 """What the owner has decided, by column and key."""
 
-_PARTS = 10
 _FEW = 5000
 _OF_OWNER = ("persons", "zone")
 """Keys that answer a question, and are none of a column."""
@@ -165,7 +164,7 @@ def _decisions(
             if idle.kind == "ignored":
                 hardly = f"used, though there is hardly anything to learn from it ({idle.why})"
                 decision.remarks.append(f"{hardly}; {typed('drop', name)} leaves it out")
-    parts = np.unique(marks).tolist()
+    parts = range(N_PARTS)
     points = [point_of(every, part, usual) for part in parts]
     for name, decision in whole.items():
         one, ours = cells[name], _kept(decision.column)
@@ -203,7 +202,7 @@ def _dealt(marks: IntArray) -> IntArray:
     import pandas as pd
 
     rank = pd.Series(marks).groupby(marks).cumcount().to_numpy() if len(marks) <= _FEW else 0
-    return np.asarray((marks + rank) % _PARTS)
+    return np.asarray((marks + rank) % N_PARTS)
 
 
 def _edited(column: Column, edits: Mapping[str, Any], name: str) -> Column:

@@ -16,12 +16,17 @@ from pate_cli.datasets.dates import DATES
 from pate_cli.datasets.names import normal
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["Cells", "Seen"]
+__all__ = ["N_PARTS", "Cells", "Seen"]
+
+N_PARTS = 13
+_LINE = (0, 1, 3, 9)
+"""Parts left out together, counted from one on: a line of the projective plane of order 3, whose differences
+are all different, so that any two parts are on one line."""
 
 
 @dataclass(eq=False)
 class Cells:
-    """Different texts of a column, looked at once; `part` is the part of the records that decides."""
+    """Different texts of a column, looked at once; `part` is the first of those that are left out."""
 
     name: str
     cells: Any
@@ -30,7 +35,7 @@ class Cells:
     unit: str = ""  # of a line of units
     row_names: bool = False
     used: bool = False  # a number is one, though it may be constant, or grow from record to record
-    marks: Any = None  # small number of each record, of those that are left out together
+    marks: Any = None  # part of each record; see `_LINE` for those that are left out together
 
     @cached_property
     def values(self) -> FloatArray | None:
@@ -148,19 +153,19 @@ class Cells:
 
     @cached_property
     def _by_mark(self) -> IntArray:
-        """How often each text occurs, by the mark of the records."""
-        n = int(self.marks.max()) + 1
+        """How often each text occurs, by the part of the records."""
+        n = N_PARTS
         return np.bincount(self.codes * n + self.marks, minlength=len(self.plain) * n).reshape(-1, n)
 
     def counts(self, part: int | None) -> IntArray:
-        """How often each text occurs, but for the records of a mark."""
+        """How often each text occurs, but for the records that are left out."""
         if part is None:
             return np.bincount(self.codes, minlength=len(self.plain))
-        return np.asarray(self._by_mark.sum(axis=1) - self._by_mark[:, part])
+        return np.asarray(self._by_mark[:, ~_left_out(part)].sum(axis=1))
 
     def rest(self, values: Any, part: int | None) -> Any:
-        """Values of all records, but for those of a mark."""
-        return values if part is None else values[self.marks != part]
+        """Values of all records, but for those that are left out."""
+        return values if part is None else values[~_left_out(part)[self.marks]]
 
     @cached_property
     def _broken(self) -> Any:
@@ -168,7 +173,7 @@ class Cells:
         return np.zeros(0, dtype=bool) if self.values is None else self.values % 1 > 0
 
     def n_broken(self, part: int | None) -> int:
-        """Numbers that are not whole, but for those of a mark."""
+        """Numbers that are not whole, but for those that are left out."""
         return int(np.count_nonzero(self.rest(self._broken, part)))
 
     @cached_property
@@ -180,15 +185,17 @@ class Cells:
         if not len(held):
             return False
         differ = (self.values != held[0]) & ~np.isnan(self.values)
-        left = [
-            mask.sum() - np.bincount(self.marks[mask], minlength=1).max(initial=0)
-            for mask in (self._broken, differ)
-        ]
-        return bool(min(left) > 1)
+        by_part = [np.bincount(self.marks[mask], minlength=N_PARTS) for mask in (self._broken, differ)]
+        return all(counts[~_left_out(part)].sum() > 1 for counts in by_part for part in range(N_PARTS))
+
+
+def _left_out(part: int) -> Any:
+    """Whether each part is left out, of the line that begins with one."""
+    return np.isin((np.arange(N_PARTS) - part) % N_PARTS, _LINE)
 
 
 class Seen:
-    """The texts of a column as some records show them: all of them, or all but those of a mark."""
+    """The texts of a column as some records show them: all of them, or all but those that are left out."""
 
     def __init__(self, cells: Cells, part: int | None) -> None:
         self.cells = cells
