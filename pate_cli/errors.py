@@ -6,11 +6,12 @@ error, with exit code 1.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 __all__ = ["BudgetSpent", "ConfigError", "DataError", "InfeasibleError", "InputError", "Terminated"]
-__all__ += ["count_of", "did_you_mean", "one_line", "shortened", "typed_own"]
+__all__ += ["count_of", "did_you_mean", "one_line", "shortened", "typed_own", "with_part"]
 
 
 class BudgetSpent(RuntimeError):
@@ -56,6 +57,17 @@ class DataError(InputError):
 
 class InfeasibleError(InputError):
     """The mechanism cannot work at these sizes; names a remedy."""
+
+
+@contextmanager
+def with_part(part: float, eps: float) -> Iterator[None]:
+    """Say in an InfeasibleError that the eps of its sentences is a part of the one that was typed."""
+    try:
+        yield
+    except InfeasibleError as error:
+        if part == eps:
+            raise
+        raise InfeasibleError(f"{error} (eps={part:.4g} is the part of eps={eps:g} that it gets)") from error
 
 
 def one_line(text: str) -> str:

@@ -6,13 +6,14 @@ import math
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from pate_cli.config import renamed
 from pate_cli.config.command_line import refuse_unused
 from pate_cli.config.hydra_composition import options as options_of
 from pate_cli.config.hydra_composition import quoted
+from pate_cli.config.schemas import with_schemas
 from pate_cli.datasets import PACKED, find, kind_of, known_datasets
 from pate_cli.engine.baselines import with_baselines
 from pate_cli.engine.recipe_plan import Plan, make_plan
@@ -93,7 +94,8 @@ def tables(names: str, typed: Sequence[str], config_dir: str | None = None) -> l
     chosen = [_named(text, config_dir) for text in _split_names(names)]
     for text in typed:
         one = _named_overrides("--table", text, "mine=dataset=csv,dataset.path=a.csv", _COMMON_OF_TABLES)
-        option = next((one.partition("=")[2] for one in one.overrides if one.startswith("dataset=")), "")
+        one = replace(one, overrides=tuple(with_schemas(one.overrides)))
+        option = next((text.partition("=")[2] for text in one.overrides if text.startswith("dataset=")), "")
         chosen.append(Named(one.name, one.overrides, known_datasets.missing(option)))
     if not chosen:
         raise ConfigError("--tables", names, _TABLES_ACCEPTED)
@@ -115,6 +117,9 @@ def _named(text: str, config_dir: str | None) -> Named:
     if name in names:
         return Named(name, (f"dataset={name}", *overrides_given), known_datasets.missing(name))
     path = Path(name).expanduser()
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        read = with_schemas([f"dataset={path}"])
+        return Named(re.sub(r"(\.schema)?\.ya?ml$", "", path.name), (*read, *overrides_given))
     if not path.is_file() and "." not in name and "/" not in name:
         named = os.environ.get("PATE_DATA")
         places = [*([Path(named).expanduser()] if named else []), Path("data")]

@@ -14,7 +14,10 @@ __all__ = ["with_schemas"]
 
 
 def with_schemas(argv: Sequence[str]) -> list[str]:
-    """Write `dataset=FILE.schema.yaml`, which names its data, as the dataset that reads it and its schema."""
+    """Write `dataset=FILE.schema.yaml`, which names its data, as the dataset that reads it and its schema.
+
+    Several of a sweep, separated by commas, are of one kind of file.
+    """
     path = next((text.partition("=")[2] for text in argv if text.startswith("dataset.path=")), None)
     out: list[str] = []
     for text in argv:
@@ -22,10 +25,18 @@ def with_schemas(argv: Sequence[str]) -> list[str]:
         if key != "dataset" or not file.endswith((".yaml", ".yml")):
             out.append(text)
             continue
-        data = path or read_schema(file).data
-        if data is None:
-            raise ConfigError("dataset", file, "a schema with data: FILE, as `pate data describe` writes it")
-        kind = kind_of(Path(data.strip("'\"")))
-        kind = "csv" if kind == "libsvm" else kind  # by its ending none of a table
-        out += [f"dataset={kind}", f"dataset.schema={quoted(file)}"]
+        files = [file] if Path(file).is_file() else file.split(",")
+        kinds = {_kind(path or read_schema(each).data, each) for each in files}
+        if len(kinds) > 1:
+            accepted = "schemas of one kind of file; pate frontier --tables takes any"
+            raise ConfigError("dataset", file, accepted)
+        out += [f"dataset={kinds.pop()}", f"dataset.schema={','.join(map(quoted, files))}"]
     return out
+
+
+def _kind(data: str | None, file: str) -> str:
+    """Dataset that reads the data of a schema."""
+    if data is None:
+        raise ConfigError("dataset", file, "a schema with data: FILE, as `pate data describe` writes it")
+    kind = kind_of(Path(data.strip("'\"")))
+    return "csv" if kind == "libsvm" else kind  # by its ending none of a table

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Real, option
-from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.errors import ConfigError, InfeasibleError, with_part
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, NumbersTable, SampledAttack
 from pate_cli.mechanisms.candidates import Labelling, fitted, n_right, read_candidate
 from pate_cli.mechanisms.options import MechanismOptions
@@ -155,7 +155,8 @@ class Tune(Mechanism):
             calibrated = []
             for labelling, (eps, delta) in zip(labellings, shares, strict=True):
                 try:
-                    calibrated.append(labelling.at(eps, delta, self.exact))
+                    with with_part(eps, self.eps):
+                        calibrated.append(labelling.at(eps, delta, self.exact))
                 except InfeasibleError as error:
                     left_out.append(f"{labelling.labels}: left out: {error}")
             again = self._shares(calibrated)

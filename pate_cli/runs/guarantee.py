@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, with_part
 from pate_cli.features.bought import MOST_LEVELS, Bought, ThresholdedGdp
 from pate_cli.features.bought import SHARE as BOUGHT
 from pate_cli.features.generated import Generated, Marginals
@@ -237,7 +237,8 @@ def _divided(
             mu = (
                 gaussian.vector_mu(*of_marginals, n_bins) if exact else gaussian.mu_of(*of_marginals)
             ) * _BELOW
-    mechanism = calibrated(replace(setting, eps=left[0], delta=left[1]))
+    with with_part(left[0], eps):
+        mechanism = calibrated(replace(setting, eps=left[0], delta=left[1]))
     mechanism = mechanism.with_exact_noise() if exact else mechanism
     return WholeMechanism(mechanism, eps, delta, points.noise(mu, exact), share, adds_mu)
 
@@ -268,7 +269,8 @@ def _with_bought(
         after = math.sqrt(1 - BOUGHT) * all_of_it
         mu = math.sqrt(share) * after
         left, rest = gaussian.point_of(math.sqrt(1 - share) * after, kept)
-    mechanism = calibrated(replace(setting, eps=left, delta=rest))
+    with with_part(left, eps):
+        mechanism = calibrated(replace(setting, eps=left, delta=rest))
     mechanism = mechanism.with_exact_noise() if exact else mechanism
     marginals = points.noise(mu, exact)
     return WholeMechanism(mechanism, eps, delta, marginals, share, adds_mu=True, bought=bought)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from pate_cli.commands.methods import DEFAULT_METHODS, Named, budgets, methods, plan_frontier
+from pate_cli.commands.methods import DEFAULT_METHODS, Named, budgets, methods, plan_frontier, tables
+from pate_cli.config.schemas import with_schemas
 from pate_cli.errors import InputError
 from pate_cli.results.settings import BASELINES, EXACT, LIMIT
 
@@ -93,3 +96,26 @@ def test_every_method_at_every_budget_and_the_same_teachers():
     assert len(taught) == 1
     assert "svt eps=0.01" in {row.spec.name for row in plan.rows if row.status == "infeasible"}
     assert plan.rows[0].config.eps == float("inf")
+
+
+def test_schemas_stand_for_their_data_in_a_sweep_and_among_tables(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, data in (("a", "a.csv"), ("b c", "b c.csv"), ("j", "j.jsonl")):
+        Path(f"{name}.schema.yaml").write_text(f"version: 2\ndata: {data}\ncolumns:\n  a: {{kind: number}}\n")
+    assert with_schemas(["dataset=a.schema.yaml,b c.schema.yaml"]) == [
+        "dataset=csv",
+        "dataset.schema=a.schema.yaml,'b c.schema.yaml'",
+    ]
+    with pytest.raises(InputError, match="schemas of one kind of file"):
+        with_schemas(["dataset=a.schema.yaml,j.schema.yaml"])
+    assert tables("b c.schema.yaml", ["k=dataset=j.schema.yaml"]) == [
+        Named("b c", ("dataset=csv", "dataset.schema='b c.schema.yaml'")),
+        Named("k", ("dataset=jsonl", "dataset.schema=j.schema.yaml")),
+    ]
+
+
+def test_a_refusal_names_the_eps_that_was_typed():
+    rows = plan_frontier(
+        (*COMMON, "split.public=60"), methods("", ["u=mechanism=universal"]), [0.5], repeats=1
+    ).rows
+    assert rows[-1].message.endswith("(eps=0.25 is the part of eps=0.5 that it gets)")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import OneOf, Or, Whole, option
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, with_part
 from pate_cli.mechanisms.agnostic import agprivcl, common, sspp
 from pate_cli.mechanisms.base import Mechanism, Relabelling, SampledAttack
 from pate_cli.mechanisms.sparse_vector import SparseVector, fewest_teachers, stable_labels
@@ -208,7 +208,8 @@ def calibrate(options: Options, setting: Setting) -> UniversalPlan:
         first = min(m_o, m) if paper or m > m_o else max(1, m // 2)
     alone = first == m
     part = replace(setting, n_public=first, eps=setting.eps if alone else options.share * setting.eps)
-    answering = _plain(options, part) if plain else agprivcl.calibrate(options, part, "universal")
+    with with_part(part.eps, setting.eps):
+        answering = _plain(options, part) if plain else agprivcl.calibrate(options, part, "universal")
     made = UniversalOverSvt if plain else UniversalPlan
     if alone:
         return made(first, answering, None)
