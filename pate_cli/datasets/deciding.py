@@ -74,7 +74,8 @@ def decide(cells: Cells, part: int | None, point: tuple[str, bool], *, target: b
         days = any(held.min() >= 19000101 * c and held.max() < 20991232 * c for c in clocks)
         days = days and not (held % 1 > 0).any()
         if kind is not None or not days:
-            return _judged(cells, values, Decision(Column(unit=cells.unit or None)))
+            own = cells.decimal if cells.n_broken(part) > 1 and cells.decimal != point[0] else None
+            return _judged(cells, values, Decision(Column(unit=cells.unit or None, decimal=own)))
     return _of_texts(Seen(cells, part), point, target)
 
 

@@ -146,14 +146,13 @@ def _decisions(
 ) -> tuple[dict[str, Decision], str]:
     """Decision on each column, by all records; of a private table asked where a part decides otherwise."""
     marks = None if public else _dealt(marks_of(table))
-    cells = {}
+    cells, usual = {}, table.written.decimal or "."
     for name in [name for name in table.columns if name != unit]:
         given = {k: v for k, v in edits.get(name, {}).items() if (name, k) != (target, "missing")}
         given |= {"persons": True} if unit else {}
         written = table.written.units.get(name, ""), table.has_row_names(name)
-        cells[name] = Cells(name, table.frame[name], given, words, *written, used, marks)
+        cells[name] = Cells(name, table.frame[name], given, words, *written, used, usual, marks)
     every = list(cells.values())
-    usual = table.written.decimal or "."
     point = point_of(every, None, usual)
     whole = {name: decide(one, None, point, target=name == target) for name, one in cells.items()}
     if marks is None:

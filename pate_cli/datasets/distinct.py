@@ -35,6 +35,7 @@ class Cells:
     unit: str = ""  # of a line of units
     row_names: bool = False
     used: bool = False  # a number is one, though it may be constant, or grow from record to record
+    decimal: str = "."  # of the numbers, if all cells are plain ones
     marks: Any = None  # part of each record; see `_LINE` for those that are left out together
 
     @cached_property

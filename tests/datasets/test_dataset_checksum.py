@@ -11,7 +11,7 @@ import pytest
 
 from pate_cli.datasets import known_files, libsvm, load, table_dataset
 
-OLD = {"csv": b"a,b,y\n1,x,no\n2,z,yes\n", "libsvm": b"1 1:1 2:2\n-1 1:3\n"}
+OLD = {"csv": b"a,b,y\n" + b"1,x,no\n2,z,yes\n" * 20, "libsvm": b"1 1:1 2:2\n-1 1:3\n"}
 PACK = {"": bytes, ".bz2": bz2.compress, ".gz": gzip.compress, ".xz": lzma.compress}
 TARGET = {"csv": {"target": "y"}, "libsvm": {}}
 
