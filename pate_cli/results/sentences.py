@@ -138,7 +138,7 @@ def lede(answer: Advice) -> str:
 
 
 def _others(answer: Advice) -> str:
-    """Which other methods are as good, as far as can be told, and what would tell."""
+    """Which other methods cannot be told from it, and what would tell."""
     alike, splits = answer.open, _splits(answer.repeats)
     others = {
         other: answer.board.lead(answer.method, other, answer.eps)
@@ -149,12 +149,11 @@ def _others(answer: Advice) -> str:
     if not alike:
         return f"No other method is as good, as far as {splits} can tell." if worse else ""
     names = listed(map(name, alike)) if len(alike) <= _FEW else f"{len(alike)} other methods"
-    verb = "is" if len(alike) == 1 else "are"
-    text = f"{names} {verb} as good as {name(answer.method)}, as far as {splits} can tell"
+    text = f"{names} cannot be told from {name(answer.method)} on {splits}"
     needed = [n for n in alike.values() if n is not None]
     if needed and len(needed) == len(alike):
         text += f"; about {max(needed):,} would tell, if the differences stay"
-    return f"{text}; no other method is." if worse and not needed else f"{text}."
+    return f"{text}; all others are worse." if worse and not needed else f"{text}."
 
 
 def cost(answer: Advice) -> dict[float, str]:
