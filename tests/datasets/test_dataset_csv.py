@@ -62,8 +62,8 @@ def test_numeric_labels_are_sorted_as_numbers(write):
     data = load("csv", path=write("a,y\n1,+10\n2,2.0\n3,+10\n4,2.0\n"), target="y")
     assert data.classes == ("2.0", "+10")
     assert data.y.tolist() == [1, 0, 1, 0]
-    data = load("csv", path=write("0\t1\n5\tp\n6\tq\n"), target=1, sep="\\t")  # as it is typed
-    assert (data.classes, data.X.shape) == (("p", "q"), (2, 1))
+    data = load("csv", path=write("0\t1\n" + "5\tp\n6\tq\n" * 9), target=1, sep="\\t")  # as it is typed
+    assert (data.classes, data.X.shape) == (("p", "q"), (18, 1))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_numeric_labels_are_sorted_as_numbers(write):
     [
         ("", "empty, no header line"),
         ("a,y\n", "no records after the header line"),
-        ("a,y\n1,p\n2,p\n", "column 'y' (dataset.target): every label is 'p'; at least two classes"),
+        ("a,y\n" + "1,p\n2,p\n" * 9, "column 'y' (dataset.target): every label is 'p'; at least two classes"),
         ("y\np\nq\n", "no column but the target 'y'"),
         ("a,y\n1,p\n\n2\n", "line 4: 1 cells, the header has 2"),
         ('a,y\n1,p\n2,"q\n', "line 3: not CSV (unexpected end of data)"),
