@@ -35,9 +35,14 @@ def start(cwd: Path, *argv: str, command: list[str] = PATE) -> subprocess.Popen[
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # a shell starts what it puts in the background with SIGINT ignored, and so does some CI
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=_answer_signals,
     )
+
+
+def _answer_signals() -> None:
+    """A shell starts what it puts in the background with SIGINT ignored, as some CI does; nohup, SIGHUP."""
+    for each in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(each, signal.SIG_DFL)
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
