@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pate_cli.errors import count_of
 from pate_cli.results import sentences
 from pate_cli.results.boards import ACCURACY
 from pate_cli.results.findings import Findings
@@ -86,12 +87,15 @@ def _headline(found: Findings, claims: Sequence[Verdict]) -> str:
     if not found.rows or main is None:
         if not claims:
             return numbers or found.about.shows
-        return f"Of {len(claims)} claims of the paper {_listed(Counter(v.word for v in claims))}."
+        return f"Of {count_of(len(claims), 'claim')} of the paper {_listed(Counter(v.word for v in claims))}."
     stands = {
         _AGREES: "The paper’s conclusion holds",
         SHOWN["differs"]: "The paper’s conclusion does not hold here",
+        SHOWN["undecided"]: "Whether the paper’s conclusion holds cannot be told",
+        SHOWN["no verdict"]: "Too few runs tell whether the paper’s conclusion holds",
+        SHOWN["missing"]: "Whether the paper’s conclusion holds was not run",
     }
-    said = stands.get(main.word, f"Whether the paper’s conclusion holds: {main.word}")
+    said = stands.get(main.word, f"The paper’s conclusion: {main.word}")
     return f"{said}: {main.name}. {numbers}"
 
 
@@ -102,7 +106,7 @@ def _numbers(rows: Sequence[Verdict]) -> str:
     if not told:
         return f"Its numbers: {_listed(words)}." if words else ""
     if words[_AGREES] == len(rows):
-        return f"Its numbers do, too: all {len(rows)} agree."
+        return f"All {len(rows)} printed numbers agree." if len(rows) > 1 else "The printed number agrees."
     parts = []
     for word in (_HIGHER, _LOWER):
         gaps = [abs(v.gap.mean) for v in rows if v.word == word and v.gap is not None]

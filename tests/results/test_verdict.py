@@ -9,6 +9,9 @@ import pytest
 from scipy.special import stdtrit
 
 from pate_cli.results import Interval
+from pate_cli.results.findings import About, Findings
+from pate_cli.results.recipe_page import _headline
+from pate_cli.results.tables import Table
 from pate_cli.results.verdicts import FEWEST, Verdict, at_least, combined, compare, rule
 
 MARGIN = 0.02
@@ -91,3 +94,17 @@ def test_a_table_of_two_repeats_has_no_verdict():
 def test_cases_together(words, all_of, most_of):
     assert combined(words) == all_of
     assert combined(words, most=True) == most_of
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        ("reproduces", "The paper’s conclusion holds: A. The printed number agrees."),
+        ("differs", "The paper’s conclusion does not hold here: A. The printed number agrees."),
+        ("undecided", "Whether the paper’s conclusion holds cannot be told: A. The printed number agrees."),
+    ],
+)
+def test_numbers_that_agree_are_no_part_of_the_conclusion(verdict, said):
+    about = About(name="t", title="", source="", shows="")
+    found = Findings(about, [], Table([], []), rows=[Verdict("x", "reproduces", "")])
+    assert _headline(found, [Verdict("A", verdict, "")]) == said
