@@ -62,7 +62,7 @@ READ = [["table", "outputs", "--paired", "gaussian"], ["compare", "outputs/s/0",
 @pytest.mark.parametrize(
     ("commands", "numbers"),
     [
-        ([["frontier", *OWN, *SMALL, *METHODS, "--eps", "0.5,1,2,4"]], 3),
+        ([["frontier", *OWN, *SMALL, *METHODS, "--eps", "0.5,1,2,4"]], 2),  # equal gaps have no interval
         ([["frontier", "--tables", f"{NAME}.csv:target=label", *SMALL, *METHODS, "--eps", "1"]], 1),
         ([["reproduce", "./own"]], 2),
         ([RUNS, ["table", "outputs", "--metrics"], ["table", "outputs", *PIVOT], *READ], 12),
