@@ -29,7 +29,7 @@ from pate_cli.types import Private, PrivateRecords, PublicPoints, Votes
 __all__ = ["alike", "asked", "audited", "blocks", "failing", "numbers", "options"]
 __all__ += ["one_run", "without_noise"]
 
-QUERIES, RUNS, SHARE = 20, 10_000, 20
+QUERIES, RUNS, SHARE = 100, 10_000, 20
 """Of the audit: queries, runs on votes, share of the runs of another attack. `pate audit` has more."""
 
 CANARIES, FALSE_ALARM = 300, 1e-6

@@ -116,3 +116,14 @@ def test_checks_by_name_module_or_class_and_with_a_setting():
         str(check): check for check in check_mechanism("gaussian", {"calibration": "liu2021"}, {"eps": 3})
     }
     assert by_name["numbers, gaussian, calibration=liu2021"]().startswith("eps 3, delta 0.01")
+
+
+def test_the_audit_sees_that_costs_of_many_queries_are_counted_once(checked, tmp_path):
+    source = (EXAMPLE / "pate_exponential" / "noisy_max.py").read_text()
+    shared = "math.sqrt(2 * rho / s.n_public)"
+    assert shared in source
+    (tmp_path / "mine.py").write_text(source.replace(shared, "math.sqrt(2 * rho)"))
+    code, out, _ = checked("mechanism=mine", "--only", "audited")
+    assert code == 1
+    assert "measured 2" in out
+    assert "claimed 1" in out
