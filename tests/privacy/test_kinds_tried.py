@@ -19,29 +19,37 @@ KINDS = {
 }
 
 
-def of(kind, cost, factor):
-    """A kind of that cost, which states less by a factor."""
+def of(kind, cost, pure, gdp):
+    """A kind of that cost, whose event is made of the true one by `pure` or `gdp`."""
     cls, numbers = KINDS[kind]
 
     @dataclass(frozen=True, kw_only=True)
     class Stated(cls):
         def event(self, size):
             event = super().event(size)
-            if isinstance(event, Pure):
-                return Pure(event.eps / factor)
-            return Gdp(event.mu_squared / factor**2, event.integers)
+            return pure(event) if isinstance(event, Pure) else gdp(event)
 
     return Stated(sensitivity=2.0, **numbers(cost))
+
+
+def less(kind, cost, factor):
+    """A kind that states less than its cost by a factor."""
+    return of(
+        kind,
+        cost,
+        lambda event: Pure(event.eps / factor),
+        lambda event: Gdp(event.mu_squared / factor**2, event.integers),
+    )
 
 
 @pytest.mark.parametrize("cost", [0.01, 12.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cost_too_small_by_a_factor_of_1_3_is_seen(kind, cost):
-    hidden(of(kind, cost, 1.0), 3)
+    hidden(less(kind, cost, 1.0), 3)
     with pytest.raises(
         CheckFailed, match=r"Stated: an event of probability \S+ where at most \S+ is counted"
     ):
-        hidden(of(kind, cost, 1.3), 3)
+        hidden(less(kind, cost, 1.3), 3)
 
 
 COUNTED = {
@@ -74,18 +82,14 @@ def test_costs_that_compose_to_less_than_their_sum_are_seen(kind, counted):
             least = counted([(event.mu_squared, n) for event, n in counts.items()])
             return cls(least, sum(event.integers * n for event, n in counts.items())).eps(delta), delta
 
-    cls, numbers = KINDS[kind]
-
-    @dataclass(frozen=True, kw_only=True)
-    class Stated(cls):
-        def event(self, size):
-            event = super().event(size)
-            if isinstance(event, Pure):
-                return SomePure(event.eps)
-            return SomeGdp(event.mu_squared, event.integers)
-
+    lying = of(
+        kind,
+        0.5,
+        lambda event: SomePure(event.eps),
+        lambda event: SomeGdp(event.mu_squared, event.integers),
+    )
     with pytest.raises(CheckFailed, match=r"Stated: an event of .* is counted in 64 releases"):
-        hidden(Stated(sensitivity=2.0, **numbers(0.5)), 3)
+        hidden(lying, 3)
 
 
 def test_noise_that_is_missing_at_one_place_is_seen():
