@@ -62,7 +62,7 @@ def decoded(raw: bytes, encoding: str | None, found: Written) -> bytes:
         raw = raw.removeprefix(codecs.BOM_UTF8)
         if not _is_utf8(raw):
             raw = _other_encoding(raw, encoding, found)
-    elif encoding in _LETTERS:  # nor a line of it: no record decides how others are read
+    elif encoding in _LETTERS:  # line by line: no record decides how others are read
         found.encoding = encoding
         lines = enumerate(_unix(raw).split(b"\n"), start=1)
         parts = [line if _is_utf8(line) else as_utf8(line, found.path, encoding, n) for n, line in lines]

@@ -26,7 +26,6 @@ from pate_cli.types import Dataset, IntArray
 __all__ = ["make_dataset"]
 
 _IGNORED = Column("ignored")
-_KINDS = ("category", "number")
 
 Reader = Callable[[Path, Collection[str], Mapping[str, Any]], RecordTable]
 """``read(path, text, form)``: see `csv_files.read_csv`."""
@@ -68,9 +67,10 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
     if unit not in (None, AUTO):
         text.add(str(unit))
     public = None if public_path is None else read(public_path, text)
-    if declared is None and public is not None:  # nor what a public file does
+    if declared is None and public is not None:  # no private record decides what the public file says
+        are_numbers = {name: public.frame[name].dtype.kind == "f" for name in public.columns}
         form["columns"] = {
-            name: Column(_KINDS[public.frame[name].dtype.kind == "f"]) for name in public.columns
+            name: Column("number" if is_it else "category") for name, is_it in are_numbers.items()
         }
     private = read(where, text)
     _check_target(target, private)
@@ -85,7 +85,7 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
         schema, asked, said = undeclared(private, public, target, unit, options, words)
         if public is None:
             private = replace(private, decimal=schema.form.get("decimal", private.decimal))
-        if public is not None and not {*schema.texts} <= text:  # by its kinds the private file is read
+        elif not {*schema.texts} <= text:  # by its kinds the private file is read
             private = read(where, text | schema.texts)
     else:
         schema = replace(declared, missing=[*declared.missing, *words])

@@ -39,8 +39,11 @@ _RUNS = 40_000
 _FEW = 2_000
 """The same where a kind draws one release at a time."""
 
+_FEWEST = 256
+"""The same of many releases together, which is as many times more draws."""
+
 _TOGETHER = 64
-"""Releases whose costs are composed: some tens of times the draws of one."""
+"""Releases whose costs are composed."""
 
 _MOST_NUMBERS = 8
 _CONFIDENCE = 1 - 1e-11  # of each of some hundred counts for each of some tens of kinds
@@ -176,7 +179,7 @@ def _drawn(kind: Kind, value: FloatArray, source: SeededNoise, times: int) -> An
     out = np.asarray(kind.draw(source, many))
     if out.ndim and len(out) == count:
         return out
-    count = 2 * _FEW if times == 1 else 256 * times
+    count = 2 * _FEW if times == 1 else _FEWEST * times
     return np.array([kind.draw(source, value[None]) for _ in range(count)]).reshape(count, -1)
 
 
