@@ -179,8 +179,8 @@ def _numbered(args: argparse.Namespace, model: SavedStudent) -> _Records:
     for option, why in (("target", "its labels come first on each line"), ("id", "it has no columns")):
         if getattr(args, option) is not None:
             raise ConfigError(f"--{option}", getattr(args, option), f"nothing for a LIBSVM file: {why}")
-    from_0 = None if model.first_index is None else model.first_index == 0
-    file = load_file(args.data, model.n_features, from_0=from_0)
+    first_index = 1 if model.first_index is None else model.first_index
+    file = load_file(args.data, model.n_features, first_index)
     return _Records(file.X, file.labels)
 
 

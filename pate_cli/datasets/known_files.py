@@ -52,7 +52,7 @@ class Options:
 
 def load(name: str, options: Options) -> Dataset:
     """Load `mushroom`, `a9a` (training and test file joined) or `real-sim`, LIBSVM files."""
-    read = partial(load_file, n_features=ENTRIES[name].n_features, from_0=False)
+    read = partial(load_file, n_features=ENTRIES[name].n_features)
     return replace(joined(name, read), first_index=1)
 
 

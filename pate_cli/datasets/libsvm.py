@@ -1,6 +1,6 @@
 """Files in LIBSVM's sparse text format: `label index:value index:value ...`, a record a line.
 
-Whether indices are counted from 0 or 1 is decided once for all files of a data set: from 0 if index 0 occurs.
+Indices are counted from 1, or from 0 where that is said: no record decides what those of others mean.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,7 @@ from pate_cli.datasets.three_files import FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset
 
-__all__ = ["Options", "load", "load_file", "raw_file", "with_columns", "zero_based", "zeros"]
+__all__ = ["Options", "load", "load_file", "raw_file"]
 
 _MAX_INDEX = 2**31 - 1
 _MOST_UNASKED = 2**24
@@ -40,28 +40,27 @@ class Options(FileOptions):
     """Options of `dataset=libsvm`; `n_features=None` is the largest index (of the public file, if any)."""
 
     n_features: int | None = option(None, Or("null", Whole(1, _MAX_INDEX)))
+    first_index: int = option(1, Whole(0, 1))
 
 
 def load(name: str, options: Options) -> Dataset:
     """Load a LIBSVM file, or three."""
     where, *others = options.paths("a LIBSVM file")
+    first, n_features = options.first_index, options.n_features
     private = raw_file(where)
     public, test = (None if path is None else raw_file(path) for path in others)
-    from_0 = zero_based({file.path: zeros(file) for file in (private, public, test) if file is not None})
-    n_features = options.n_features
     if public is not None:
-        public = with_columns(public, n_features, from_0)
+        public = _with_columns(public, n_features, first)
         n_features = int(public.X.shape[1])
-    private = with_columns(private, n_features, from_0)
-    test = None if test is None else with_columns(test, int(private.X.shape[1]), from_0)
-    extra = {"width_from_private": n_features is None, "first_index": int(not from_0)}
+    private = _with_columns(private, n_features, first)
+    test = None if test is None else _with_columns(test, int(private.X.shape[1]), first)
+    extra = {"width_from_private": n_features is None, "first_index": first}
     return dataset_of(name, options.classes, private, public, test, False, **extra)
 
 
-def load_file(path: Path, n_features: int | None = None, *, from_0: bool | None = None) -> LoadedFile:
-    """Read one file, of `n_features` columns or as many as it has; None: decide `from_0` by it alone."""
-    file = raw_file(path)
-    return with_columns(file, n_features, zero_based({path: zeros(file)}) if from_0 is None else from_0)
+def load_file(path: Path, n_features: int | None = None, first_index: int = 1) -> LoadedFile:
+    """Read one file, of `n_features` columns or as many as it has."""
+    return _with_columns(raw_file(path), n_features, first_index)
 
 
 def raw_file(path: Path) -> LoadedFile:
@@ -86,8 +85,6 @@ def raw_file(path: Path) -> LoadedFile:
         X, y = load_svmlight_file(io.BytesIO(content), zero_based=True)
     except (ValueError, OverflowError) as error:
         raise DataError(f"{path}{_explain(content) or f': not LIBSVM ({error})'}") from None
-    if X.nnz == 0:
-        raise DataError(f"{path}: no record has a feature (index:value)")
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
         raise DataError(f"{path}{_explain(content)}")
     labels = Labels([name.decode() for name in names], np.array(codes)).distinct("the label", place)
@@ -103,37 +100,23 @@ def _read(path: Path) -> tuple[bytes, str]:
     return content if encoding is None else as_utf8(content, path, encoding), checksum
 
 
-def zeros(file: LoadedFile) -> int:
-    """Number of records of a raw file that use index 0."""
-    return int(np.count_nonzero(file.X.indices == 0))
-
-
-def zero_based(counts: Mapping[Path, int]) -> bool:
-    """Whether indices are counted from 0, by `zeros` of all files; refuses to let a single record decide."""
-    if sum(counts.values()) == 1:
-        path = next(path for path, count in counts.items() if count)
-        for number, fields in _lines(_read(path)[0]):
-            if any(field.partition(":")[0].strip("0") == "" for field in fields[1:]):
-                accepted = "index 0 in no record, or in two (0:0 is one), as where indices are counted from 0"
-                raise DataError(f"{path}, line {number}: the only index 0; accepted: {accepted}")
-    return any(counts.values())
-
-
-def with_columns(file: LoadedFile, n_features: int | None, from_0: bool) -> LoadedFile:
+def _with_columns(file: LoadedFile, n_features: int | None, first: int) -> LoadedFile:
     """Bring a raw file to its columns; refuses an index beyond them, or beyond 2^24 if no number is given."""
     import scipy.sparse as sp
 
-    X, first = file.X, 0 if from_0 else 1
-    if first and zeros(file):
-        at = int(np.searchsorted(X.indptr, np.argmin(X.indices), side="right")) - 1
-        raise DataError(f"{file.place(at)}: index 0; accepted: indices from 1, as in the training data")
-    most = n_features or _MOST_UNASKED
-    width = X.shape[1] - first
+    X = file.X
+    if first and (zero := X.indices == 0).any():
+        at = int(np.searchsorted(X.indptr, int(np.argmax(zero)), side="right")) - 1
+        accepted = "indices from 1, as in the training data (dataset.first_index=0 in a run counts from 0)"
+        raise DataError(f"{file.place(at)}: index 0; accepted: {accepted}")
+    width, most = X.shape[1] - first, n_features or _MOST_UNASKED
     if width > most:
         at = int(np.argmax(X.indices >= most + first))
         where = file.place(int(np.searchsorted(X.indptr, at, side="right")) - 1)
         accepted = f"{most} features accepted (dataset.n_features in a run)"
         raise DataError(f"{where}: index '{X.indices[at]}' is more than the {accepted}")
+    if not (n_features or width):
+        raise DataError(f"{file.path}: no record has a feature (index:value)")
     shape = (X.shape[0], n_features or width)
     return replace(file, X=sp.csr_matrix((X.data, X.indices - first, X.indptr), shape=shape))
 

@@ -18,7 +18,7 @@ from pate_cli.checks import Or, Whole, listed, option
 from pate_cli.datasets import kind_of
 from pate_cli.datasets import parquet as parquet_files
 from pate_cli.datasets.labels import Labels
-from pate_cli.datasets.libsvm import load_file, raw_file, zero_based, zeros
+from pate_cli.datasets.libsvm import load_file
 from pate_cli.datasets.reading import RecordTable, joint_digest
 from pate_cli.datasets.three_files import Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError, InputError
@@ -38,6 +38,7 @@ class Options(FileOptions):
 
     target: str | None = option(None, Or("null", Cell("the name of the column that holds the class")))
     n_features: int | None = option(None, Or("null", Whole(1, 2**31 - 1)))
+    first_index: int = option(1, Whole(0, 1))
 
 
 def load(name: str, options: Options) -> Dataset:
@@ -50,7 +51,7 @@ def load(name: str, options: Options) -> Dataset:
     parquet = kind_of(paths[0]) == "parquet"
     if not parquet and (kind := kind_of(paths[0])) != "libsvm":
         raise DataError(f"{paths[0]}: a file of dataset={kind}; shards are Parquet or LIBSVM files")
-    opened = _parquet(paths, options.target) if parquet else _libsvm(paths, public_path, test_path, options)
+    opened = _parquet(paths, options.target) if parquet else _libsvm(paths, public_path, options)
     files, n_features, read, first_index, unused = opened
     if unused:
         remarks = (
@@ -128,24 +129,15 @@ def _without_records(file: LoadedFile) -> LoadedFile:
     return replace(file, X=None, place=str)
 
 
-def _libsvm(paths: list[Path], public: Path | None, test: Path | None, options: Options) -> Opened:
-    """Read all files once, which decides whether indices are counted from 0."""
+def _libsvm(paths: list[Path], public: Path | None, options: Options) -> Opened:
+    """Read all files once."""
+    first = options.first_index
     if options.n_features is None and public is None:
         accepted = "the number of columns, for no single record may decide it; or dataset.public, a file"
         raise ConfigError("dataset.n_features", None, accepted)
-    files, counts, widths = [], {}, {}
-    for path in (*paths, public, test):
-        if path is not None:
-            file = raw_file(path)
-            counts[path], widths[path] = zeros(file), file.X.shape[1]
-            files.append(_without_records(file))
-    from_0 = zero_based(counts)
-    n_features = options.n_features or int(load_file(public or paths[0], from_0=from_0).X.shape[1])
-    read = partial(load_file, n_features=n_features, from_0=from_0)
-    for path in paths:
-        if widths[path] > n_features + (not from_0):
-            read(path)  # which refuses it
-    return files[: len(paths)], n_features, read, int(not from_0), []
+    n_features = options.n_features or int(load_file(public or paths[0], first_index=first).X.shape[1])
+    read = partial(load_file, n_features=n_features, first_index=first)
+    return [_without_records(read(path)) for path in paths], n_features, read, first, []
 
 
 def _parquet(paths: list[Path], target: str | None) -> Opened:

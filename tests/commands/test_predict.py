@@ -85,20 +85,21 @@ def test_a_libsvm_file_is_read_as_those_of_training(first_index, numbers, tmp_pa
     X[:, 0] = np.abs(X[:, 0])
     X[:, 1] = np.where(y == 1, 1, -1)
     dump_svmlight_file(X, y, str(tmp_path / "mine"), zero_based=first_index == 0)
-    dataset = load("libsvm", path=tmp_path / "mine")
-    assert dataset.first_index == (0 if first_index == 0 else 1)
+    first = 0 if first_index == 0 else 1
+    dataset = load("libsvm", path=tmp_path / "mine", first_index=first)
+    assert dataset.first_index == first
     student = make_learner("tree", {}, seed=0, n_classes=2).fit(dataset.X, dataset.y)
     about = {"classes": dataset.classes, "n_features": 4, "encoder": None, "meta": {}}
-    if first_index is not None:  # as files of students were written before
+    if first_index is not None:  # as of students of other files
         about["first_index"] = dataset.first_index
     save_student(tmp_path / "s", student, **about)
     new = tmp_path / "new"
-    second = 1 if first_index == 0 else 2
+    second = first + 1
     new.write_text(f"0 {second}:1\n0 {second}:-1\n")
     assert main(["predict", str(tmp_path / "s"), str(new)]) == 0
     assert capsys.readouterr().out.split() == ["1", "0"]
     new.write_text("0 1:1\n0 0:2 1:1\n0 0:1\n")
-    if first_index == 1:
+    if first:
         assert f"{new}, line 2: index 0; accepted: indices from 1" in fails(capsys, tmp_path / "s", new)
 
 

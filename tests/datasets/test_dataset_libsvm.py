@@ -106,15 +106,17 @@ def test_a_byte_order_mark_says_the_encoding(write, encoding, ending):
         load("libsvm", path=path)
 
 
-def test_no_single_record_decides_what_indices_mean(write):
-    """An index 0 in one record made columns of the indices of all others another."""
+def test_no_record_decides_what_indices_mean(write):
+    """An index 0 was refused in one record, and in two made columns of the indices of all others another."""
     rest = b"1 1:1 2:5\n0 1:2\n"
     plain = load("libsvm", path=write(rest + b"1 2:1\n"), n_features=3)
     assert plain.X.toarray().tolist() == [[1, 5, 0], [2, 0, 0], [0, 1, 0]]
-    with pytest.raises(DataError, match=r", line 3: the only index 0; accepted: index 0 in no record, or"):
-        load("libsvm", path=write(rest + b"1 0:1 2:1\n"), n_features=3)
-    from_0 = load("libsvm", path=write(rest + b"1 0:1 2:1\n0 0:0\n"), n_features=3)
-    assert from_0.X[:2].toarray().tolist() == [[0, 1, 5], [0, 2, 0]]
+    for more in (b"", b"0 0:0\n"):
+        zero = {"path": write(rest + b"1 0:1 2:1\n" + more), "n_features": 3}
+        with pytest.raises(DataError, match=r", line 3: index 0; accepted: indices from 1.*first_index=0"):
+            load("libsvm", **zero)
+        from_0 = load("libsvm", **zero, first_index=0)
+        assert from_0.X[:2].toarray().tolist() == [[0, 1, 5], [0, 2, 0]]
 
 
 @pytest.mark.parametrize(
@@ -166,19 +168,18 @@ def test_classes_declared_say_which_public_labels_are_placeholders(write, last):
 
 @pytest.mark.parametrize("kind", ["libsvm", "shards"])
 @pytest.mark.parametrize("zero", ["private", "public", "test"])
-def test_where_indices_start_is_decided_once_for_all_files(write, tmp_path, kind, zero):
+def test_where_indices_start_is_said_once_for_all_files(write, tmp_path, kind, zero):
     """A file without index 0 was read one column off beside files that have it."""
     (tmp_path / "private").mkdir()
     names = {"private": "private/part" if kind == "shards" else "file", "public": "public", "test": "test"}
     rows = {name: b"0 0:9\n1 0:9 2:3\n" if name == zero else b"0 1:7\n1 1:7 2:3\n" for name in names}
     paths = {name: write(rows[name] + b"# " + name.encode(), path) for name, path in names.items()}
     given = paths | {"private": tmp_path / "private"} if kind == "shards" else paths
-    data = load(kind, **given, n_features=3)
+    data = load(kind, **given, n_features=3, first_index=0)
     read = {"private": data.X[np.arange(2)], "public": data.public.X, "test": data.test.X}
     for name, X in read.items():
         assert X.toarray().tolist() == ([[9, 0, 0], [9, 0, 3]] if name == zero else [[0, 7, 0], [0, 7, 3]])
-    write(b"0 1:7\n1 0:9 2:3\n", names[zero])
-    with pytest.raises(DataError, match=f"{names[zero]}, line 2: the only index 0"):
+    with pytest.raises(DataError, match=f"{names[zero]}, line 1: index 0; accepted: indices from 1"):
         load(kind, **given, n_features=3)
 
 

@@ -79,7 +79,7 @@ def test_numbers_in_every_form(place):
         assert digest("npz", path) == whole, path
     for start in (0, 1):
         dump_svmlight_file(X[::-1], y[::-1], "one.libsvm", zero_based=start == 0)
-        assert digest("libsvm", "one.libsvm") == whole, start
+        assert digest("libsvm", "one.libsvm", first_index=start) == whole, start
     table.assign(label=table["label"].astype(float)).to_csv("point.csv", index=False)
     assert digest("csv", "point.csv") == whole
     pytest.importorskip("pyarrow")
