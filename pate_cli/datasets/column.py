@@ -156,7 +156,10 @@ class Column:
             parse = self._parser(decimal)
             found = [parse(text) if h else None for text, h in zip(plain, held, strict=True)]
             each = np.array([np.nan if value is None else value for value in found], dtype=np.float64)
-            return Reading(each[codes], (held & np.isnan(each))[codes])
+            odd = held & np.isnan(each)
+            if self.kind == "number":
+                each = _without(each, {*self.words, *words}, decimal)
+            return Reading(each[codes], odd[codes])
         find = levels_of(self.levels, kept=self.case == "kept")
         names = [find(text) if h else "" for text, h in zip(plain, held, strict=True)]
         if self.empty:
@@ -203,7 +206,11 @@ def distinct_texts(cells: pd.Series) -> tuple[list[str], IntArray]:
 
 def plain_numbers(cells: pd.Series, words: Iterable[str], decimal: str = ".") -> FloatArray:
     """Numbers of a column of plain ones, NaN where missing: as those that `words` are."""
-    values: FloatArray = cells.to_numpy(dtype=np.float64)
+    return _without(cells.to_numpy(dtype=np.float64), words, decimal)
+
+
+def _without(values: FloatArray, words: Iterable[str], decimal: str) -> FloatArray:
+    """Numbers, NaN for those that a word is: 7.0 as 7, whether others in the column are plain or not."""
     gone = [value for word in words if (value := number_of(decimal)(word)) is not None]
     return np.where(np.isin(values, gone), np.nan, values) if gone else values
 

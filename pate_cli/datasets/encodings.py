@@ -9,7 +9,7 @@ from pathlib import Path
 from pate_cli.datasets.reading import Written
 from pate_cli.errors import DataError
 
-__all__ = ["as_utf8", "decoded", "marked"]
+__all__ = ["MARKED", "as_utf8", "decoded", "marked"]
 
 _MARKS = {
     b"\xff\xfe\0\0": "utf-32",  # before the one that it begins with
@@ -18,6 +18,8 @@ _MARKS = {
     b"\xfe\xff": "utf-16",
     b"\xef\xbb\xbf": "utf-8-sig",
 }
+
+MARKED = frozenset(_MARKS.values())
 
 _LETTERS = {
     "cp1252": "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëìíîïñòóôõöøùúûüÿœŒŸš°€£µ–—’‘“”„²³§«»·ºª½\xa0¿¡",

@@ -66,13 +66,29 @@ def read(path: Path, text: Collection[str] = ()) -> RecordTable:
             cells = cells.cast(pa.string())
             if types.is_decimal(kind) and kind.scale > 0:  # 7.00 is 7, as in a column of whole numbers
                 cells = pc.utf8_rtrim(pc.utf8_rtrim(cells, "0"), ".")
+        if types.is_temporal(kind) and not types.is_duration(kind):
+            cells = _as_written(cells)
+        if types.is_string(kind) or types.is_large_string(kind):
+            try:
+                cells.validate(full=True)
+            except pa.ArrowException as error:
+                raise DataError(f"{path}: column {name!r} cannot be read ({error})") from None
         columns[name] = cells.to_pandas()
         if types.is_decimal(cells.type):
             columns[name] = columns[name].astype(np.float64)
         elif types.is_duration(kind):
             columns[name] = columns[name].dt.total_seconds()
-        elif types.is_temporal(kind):
-            columns[name] = columns[name].astype(str).where(columns[name].notna(), "")
     columns = columns_of(pd.DataFrame(columns, copy=False))
     frame = pd.DataFrame(columns, index=pd.RangeIndex(1, table.num_rows + 1), copy=False)
     return RecordTable(frame, path, checksum, "row", unread, row_names)
+
+
+def _as_written(times: Any) -> Any:
+    """Dates and times as texts, each by itself: no midnight, no zeros behind seconds."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pc.replace_substring_regex(
+        times.cast(pa.string()), r"(:[0-9]{2}(?:\.[0-9]*[1-9])?)\.?0*([+-][0-9]{4})?$", r"\1\2"
+    )
+    return pc.replace_substring_regex(texts, " 00:00:00$", "")

@@ -14,6 +14,7 @@ from pate_cli.datasets.asking import Ask
 from pate_cli.datasets.column import Column, Reading, distinct_texts
 from pate_cli.datasets.column_names import looks_like_unit, names_persons
 from pate_cli.datasets.describing import may_name_persons
+from pate_cli.datasets.encodings import MARKED
 from pate_cli.datasets.labels import Labels, identity, spellings
 from pate_cli.datasets.names import alike
 from pate_cli.datasets.reading import RecordTable
@@ -72,24 +73,30 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
         form["columns"] = {
             name: Column("number" if is_it else "category") for name, is_it in are_numbers.items()
         }
+        encoding = public.written.encoding  # a byte order mark speaks for its own file alone
+        form |= {"encoding": "utf-8" if encoding in MARKED else encoding, "decimal": public.decimal}
     private = read(where, text)
     _check_target(target, private)
     if declared is not None and declared.target_missing == "dropped":
         private = private.labelled(target, declared.missing, options.classes or declared.classes)
-    test = None if test_path is None else read(test_path, text)
-    if test is not None and target not in test.columns:
-        raise ConfigError("dataset.test", str(test.path), f"a file with the target {target!r}")
     asked: Sequence[Ask] = ()
     said: Sequence[str] = ()
     if declared is None:
         schema, asked, said = undeclared(private, public, target, unit, options, words)
         if public is None:
             private = replace(private, decimal=schema.form.get("decimal", private.decimal))
-        elif not {*schema.texts} <= text:  # by its kinds the private file is read
-            private = read(where, text | schema.texts)
+        else:  # by its kinds and decimals the private file is read
+            decimal = schema.form.get("decimal", public.decimal)
+            public = replace(public, decimal=decimal)
+            if decimal != private.decimal or not schema.texts <= text:
+                form["decimal"] = decimal
+                private = read(where, text := text | schema.texts)
     else:
         schema = replace(declared, missing=[*declared.missing, *words])
-    unit = _unit(unit, private, target, asked, declared)
+    test = None if test_path is None else read(test_path, text)
+    if test is not None and target not in test.columns:
+        raise ConfigError("dataset.test", str(test.path), f"a file with the target {target!r}")
+    unit = _unit(unit, private, target, asked, declared if public is None else schema)
     schema = _edited(schema, private, target, unit, options, declared is not None)
     if not (schema.numbers or schema.of_kind("category")):
         raise DataError(f"{where}: no column is used; {schema.brief()}")

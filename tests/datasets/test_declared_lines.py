@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pate_cli.datasets import load
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, DataError
 
 NUMBER = "{kind: number, low: 0, high: 120, missing: true}"
 COLUMNS = {"a": NUMBER, "b": NUMBER, "c": NUMBER}
@@ -111,13 +111,97 @@ def test_a_public_file_settles_it_too(tmp_path, monkeypatch, name):
         assert (table.n_records, list(table.X)) == (len(records), list(columns))
 
 
+def test_decimals_are_those_of_the_public_file(tmp_path, monkeypatch):
+    """Two cells of a private file said how the decimals of all others are read."""
+    monkeypatch.chdir(tmp_path)
+    Path("new.csv").write_text("a;b;y\n" + "1;2;no\n1234;567;yes\n" * 9)
+    records = [f"{1000 + i};{i};{'no' if i % 2 else 'yes'}" for i in range(30)]
+    records[5] = "1,5;5;no"
+    read = []
+    for nasty in (records[7], "2,5;7;no"):
+        Path("own.csv").write_text("a;b;y\n" + "\n".join([*records[:7], nasty, *records[8:]]))
+        table = load("csv", path="own.csv", public="new.csv", target="y", numeric=["a", "b"])
+        read.append(np.delete(table.X.to_numpy(), 7, axis=0))
+    np.testing.assert_array_equal(*read)
+    Path("new.csv").write_text("a;b;y\n" + "1,5;2;no\n1,25;567;yes\n" * 9)
+    points = [record.replace("1,5", "1.5") for record in records]
+    for nasty, expected in (("2,5", 2.5), ("2.5", np.nan)):
+        Path("own.csv").write_text("a;b;y\n" + "\n".join([*points[:7], f"{nasty};7;no", *points[8:]]))
+        table = load("csv", path="own.csv", public="new.csv", target="y", numeric=["a", "b"])
+        assert np.isnan(table.X["a"].iloc[5])
+        np.testing.assert_equal(table.X["a"].iloc[7], expected)
+
+
+def test_the_encoding_is_that_of_the_public_file(tmp_path, monkeypatch):
+    """Two lines of a private file said what the letters of all others are."""
+    monkeypatch.chdir(tmp_path)
+    Path("new.csv").write_text(NAMES + "\n".join(TOWNS), encoding="cp1252")
+    for nasty in ("2,2,\u0105\u0107\u0119,yes".encode("cp1250"), b"2,2,x,yes"):
+        records = [record.encode("cp1250") for record in (TOWNS[1], *TOWNS[1:])]
+        Path("own.csv").write_bytes(b"\n".join([NAMES.strip().encode(), *records[:2], nasty, *records[3:]]))
+        table = load("csv", path="own.csv", public="new.csv", target="y")
+        assert set(table.X["c"].drop(table.X.index[2])) == {"Z\xfcrich", "Bern"}
+    Path("new.csv").write_text(NAMES + "\n".join(FULL))
+    Path("own.csv").write_bytes(b"\n".join([NAMES.strip().encode(), *records]))
+    with pytest.raises(DataError, match=r"line 4: not UTF-8 text; dataset.encoding says what it is"):
+        load("csv", path="own.csv", public="new.csv", target="y", categories=["c"])
+
+
+@pytest.mark.parametrize("by", ["schema", "public"])
 @pytest.mark.parametrize("again", [False, True], ids=["each once", "one twice"])
-def test_whether_a_name_repeats_does_not_say_who_is_protected(tmp_path, monkeypatch, again):
+def test_whether_a_name_repeats_does_not_say_who_is_protected(tmp_path, monkeypatch, again, by):
     monkeypatch.chdir(tmp_path)
     Path("s.yaml").write_text(f"target: y\ncolumns: {{a: {NUMBER}}}")
     names = [f"p{min(i, 38) if again else i}" for i in range(40)]
     lines = [f"{line},{name}" for line, name in zip(FULL, names, strict=True)]
     Path("own.csv").write_text("\n".join(["a,b,c,y,patient_id", *lines]))
+    Path("new.csv").write_text(
+        "\n".join(["a,b,c,y,patient_id", *(f"{line},q{i}" for i, line in enumerate(FULL))])
+    )
+    given = {"schema": "s.yaml"} if by == "schema" else {"public": "new.csv", "target": "y"}
     with pytest.raises(ConfigError, match=r"dataset.unit: got 'auto'; accepted: patient_id"):
-        load("csv", path="own.csv", schema="s.yaml")
-    load("csv", path="own.csv", schema="s.yaml", unit=None)
+        load("csv", path="own.csv", **given)
+    load("csv", path="own.csv", **given, unit=None)
+
+
+def test_a_record_of_parquet_changes_no_other(tmp_path, monkeypatch):
+    """One time of day, one number beyond 2^53 or one text changed how all cells of the column are written."""
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    entries = "when: {kind: category}, n: {kind: number, missing: [-9.0]}, a: {kind: number, missing: true}"
+    Path("s.yaml").write_text(
+        f"version: 2\ntarget: y\nclasses: ['0', '1']\nunit: null\ncolumns: {{{entries}}}"
+    )
+    days = np.datetime64("2020-01-01", "us") + np.arange(30).astype("timedelta64[D]")
+    table = pd.DataFrame({"when": days, "n": [-9, *range(29)], "a": 0.5, "y": np.arange(30) % 2})
+    other = table.copy()
+    other.loc[2, "when"] += np.timedelta64(1500, "ms")
+    other.loc[2, "n"] = 2**60
+    read = []
+    for frame in (table, other):
+        frame.to_parquet("own.parquet", index=False)
+        X = load("parquet", path="own.parquet", schema="s.yaml").X
+        assert np.isnan(X["n"].iloc[0])
+        read.append(X.astype(object).drop(X.index[2]))
+    pd.testing.assert_frame_equal(*read, check_exact=True)
+    assert read[0]["when"].iloc[0] == "2020-01-01"
+
+
+def test_a_cell_of_parquet_that_nobody_can_read_is_named_or_missing(tmp_path, monkeypatch):
+    """Years beyond 9999 and bytes that are no text ended the program."""
+    pa, pq = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(
+        "target: y\nclasses: ['0', '1']\nunit: null\ncolumns: {d: {kind: date, missing: true}}"
+    )
+    y = pa.array(["0", "1"] * 9)
+    for days in (10**7, 2**31 - 1):
+        d = pa.array([5, days] * 9, pa.int32()).cast(pa.date32())
+        pq.write_table(pa.table({"d": d, "y": y}), "own.parquet")
+        X = load("parquet", path="own.parquet", schema="s.yaml").X
+        assert X["d"].isna().tolist() == [False, True] * 9
+    sizes = pa.py_buffer(np.arange(0, 38, 2, dtype=np.int32).tobytes())
+    bad = pa.Array.from_buffers(pa.string(), 18, [None, sizes, pa.py_buffer(b"\xc3\xa9" * 17 + b"a\xff")])
+    pq.write_table(pa.table({"d": bad, "y": y}), "own.parquet")
+    with pytest.raises(DataError, match=r"own.parquet: column 'd' cannot be read .*Invalid UTF8"):
+        load("parquet", path="own.parquet", schema="s.yaml")

@@ -508,7 +508,7 @@ COLUMNS = "columns of priv.csv: admitted, age, lab, ward"
         ("dataset.test=priv.csv", "dataset.test: got 'priv.csv'; accepted: a file of other records"),
         (
             "dataset.unit=auto",
-            "accepted: patient_id, to protect all records of one together (900 records name 300), or null",
+            "accepted: patient_id, to protect all records of one together, or null, to protect each record",
         ),
         ("dataset.unit=patient", "dataset.unit: got 'patient'; accepted: a column of priv.csv: patient_id"),
         ("dataset.numeric=[patient_id]", f"dataset.numeric: got 'patient_id'; accepted: {COLUMNS}"),
@@ -642,6 +642,7 @@ def test_a_parquet_file_of_nested_columns_is_refused(place, capsys):
     table.to_parquet("n.parquet")
     table.drop(columns="outcome").assign(patient_id="y").to_parquet("pub.parquet")
     given = ["dataset=parquet", "dataset.path=n.parquet", "dataset.target=outcome", "teacher.size=20"]
+    given += ["dataset.unit=null"]
     said = ["n.parquet: column 'scan' holds list<", "accepted: numbers, texts, dates", "dataset.drop=[scan]"]
     for more in ([], ["dataset.public=pub.parquet"]):
         refused(capsys, *given, *more, said=said)
