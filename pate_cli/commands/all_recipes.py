@@ -13,6 +13,7 @@ from pate_cli.commands.recipe_run import reproduce
 from pate_cli.datasets import known_datasets
 from pate_cli.engine import recipes
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
+from pate_cli.plugins import contained
 from pate_cli.results.findings import Findings
 from pate_cli.results.page import checked_directory, write
 from pate_cli.results.recipe_page import recipe_report
@@ -99,7 +100,8 @@ def _outcome(
         started = time.monotonic()
         checked_directory(None, place, "recipe")
         with only_writer(place):
-            findings = reproduce(recipe, given, quick=quick, force=force, directory=place)
+            with contained():
+                findings = reproduce(recipe, given, quick=quick, force=force, directory=place)
             write(place, recipe_report(findings))
             outcome = RecipeOutcome.of(findings)
             save(place, outcome, key)

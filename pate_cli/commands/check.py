@@ -18,6 +18,7 @@ from pate_cli.config import command_line, compose, parse
 from pate_cli.config.hydra_composition import options as names_of
 from pate_cli.config.hydra_composition import own_configs
 from pate_cli.errors import ConfigError, InputError, count_of
+from pate_cli.plugins import contained
 from pate_cli.terminal import err
 
 if TYPE_CHECKING:
@@ -149,7 +150,8 @@ def _show(name: str, checks: list[NamedCheck], *, as_json: bool) -> int:
 def _outcome(check: NamedCheck) -> tuple[str, str]:
     """Outcome in a word, and what was seen; an exception of the mechanism is a failure."""
     try:
-        return "ok", check()
+        with contained():
+            return "ok", check()
     except unittest.SkipTest as skip:
         return "skipped", str(skip)
     except AssertionError as error:

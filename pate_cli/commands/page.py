@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import base64
 import io
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli.commands.named_results import collect, find_release
 from pate_cli.errors import DataError, InputError
-from pate_cli.plugins import what_failed
+from pate_cli.plugins import contained, what_failed
 from pate_cli.terminal import checked_output, err, write_output
 
 if TYPE_CHECKING:
@@ -31,25 +32,31 @@ def main(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
     output = checked_output(options.output, _DEFAULT, (".html", ".htm"))
     release = find_release(options.paths)
-    text = _of_repeats(argv, options) if release is None else _of_release(release, output, options)
+    text, failed = _of_repeats(argv, options) if release is None else _of_release(release, output, options)
     write_output(output, text)
     err().print(f"written to {output}", style="dim", markup=False, soft_wrap=True)
+    if failed:
+        raise InputError("; ".join(failed))
     return 0
 
 
-def _of_repeats(argv: Sequence[str], options: argparse.Namespace) -> str:
+def _of_repeats(argv: Sequence[str], options: argparse.Namespace) -> tuple[str, list[str]]:
+    """The page of repeats, and which views failed."""
     from pate_cli.results.report import report, sources_of
 
+    os.environ.setdefault("MPLBACKEND", "agg")  # no view opens a window
     views = {text: _view(text) for text in options.view}
     places, repeats = collect(options.paths)
     if not (repeats["status"] == "ok").any():
         raise DataError(f"{', '.join(map(str, places))}: no repeat is done, so there is nothing to show")
-    more = [_section(text, view, repeats) for text, view in views.items()]
+    failed: list[str] = []
+    more = [_section(text, view, repeats, failed) for text, view in views.items()]
     command = ["pate", "page", *argv]
-    return report(repeats, command, sources_of(places, repeats), title=options.title or "", more=more).html()
+    found = report(repeats, command, sources_of(places, repeats), title=options.title or "", more=more)
+    return found.html(), failed
 
 
-def _of_release(directory: Path, output: Path, options: argparse.Namespace) -> str:
+def _of_release(directory: Path, output: Path, options: argparse.Namespace) -> tuple[str, list[str]]:
     """The card of a release; not to be written among its files, which `pate verify` compares."""
     from pate_cli.release.card import Card
     from pate_cli.release.certificates import made_of
@@ -61,7 +68,7 @@ def _of_release(directory: Path, output: Path, options: argparse.Namespace) -> s
     if options.view:
         raise InputError("--view: not with a release, whose page is made from its certificate alone")
     page = made_of(directory, lambda facts: Card(facts, str(directory)).page)
-    return render(replace(page, title=options.title or page.title))
+    return render(replace(page, title=options.title or page.title)), []
 
 
 def _view(text: str) -> Callable[[pd.DataFrame], Any]:
@@ -72,10 +79,11 @@ def _view(text: str) -> Callable[[pd.DataFrame], Any]:
     module, _, of = text.replace(":", ".").rpartition(".")
     view = None
     try:
-        if text in points:
-            view = points[text].load()
-        elif module:
-            view = getattr(import_module(module), of, None)
+        with contained():
+            if text in points:
+                view = points[text].load()
+            elif module:
+                view = getattr(import_module(module), of, None)
     except Exception as error:  # importing runs any code
         raise InputError(f"--view {text}: {what_failed(error)}") from error
     if not callable(view):
@@ -88,18 +96,20 @@ def _view(text: str) -> Callable[[pd.DataFrame], Any]:
     return view  # type: ignore[no-any-return]
 
 
-def _section(text: str, view: Callable[[pd.DataFrame], Any], repeats: pd.DataFrame) -> Section:
-    """What a view shows of repeats, below the first line of its docstring; InputError if it fails."""
+def _section(
+    text: str, view: Callable[[pd.DataFrame], Any], repeats: pd.DataFrame, failed: list[str]
+) -> Section:
+    """What a view shows of repeats, below the first line of its docstring; why not, if it fails."""
     from pate_cli.results.page import Section
 
     try:
-        made = view(repeats.copy())
-        block = _block(made, text)
-    except InputError:
-        raise
+        with contained():
+            block = _block(view(repeats.copy()), text)
     except Exception as error:  # of somebody else's code
         file = getattr(getattr(view, "__code__", None), "co_filename", None)
-        raise InputError(f"--view {text}: {what_failed(error, file)}") from error
+        why = str(error) if isinstance(error, InputError) else what_failed(error, file)
+        failed.append(f"--view {text}: {why}")
+        block = "p", "Not shown: this view failed."
     title = (view.__doc__ or "").strip().partition("\n")[0].rstrip(".")
     return Section(title or text, [block])
 
@@ -115,7 +125,7 @@ def _block(made: Any, text: str) -> tuple[str, Any]:
         return "table", made
     if not hasattr(made, "savefig"):
         accepted = "a DataFrame, a Table or a matplotlib figure"
-        raise InputError(f"--view {text}: made {type(made).__name__}; accepted: {accepted}")
+        raise InputError(f"made {type(made).__name__}; accepted: {accepted}")
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.hashsalt": text}):  # the same bytes for the same figure

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.learners import contained
+from pate_cli.plugins import contained
 
 __all__ = ["LoadedCode", "code_version", "has_source", "library_versions", "loaded_code"]
 

@@ -34,6 +34,7 @@ from pate_cli.engine.rows import Row
 from pate_cli.engine.store import RepeatRecord, RepeatStore, vote_key
 from pate_cli.engine.workers import Workers, open_workers
 from pate_cli.errors import InputError
+from pate_cli.plugins import contained
 from pate_cli.results.repeats_file import RepeatsFile
 from pate_cli.teachers import NONE_FAILED, Failures, watched
 from pate_cli.threads import one_thread
@@ -345,7 +346,8 @@ def _do_task(
         if run and parts:
             trained = pipeline.join(run, _split(run, task), parts)
         elif run:
-            trained = pipeline.train(run, task.repeat)
+            with contained():
+                trained = pipeline.train(run, task.repeat)
     except Exception as error:  # without votes there is no row
         yield from _failures(shared, task, error)
         return
@@ -355,8 +357,9 @@ def _do_task(
         try:
             # its budget may differ from that of the first row
             votes = trained and replace(trained, split=_split(row.prepared, task))
-            outcome = row.run(task.repeat, votes)
-            student = row.student(outcome) if shared.students and task.repeat == 0 else None
+            with contained():
+                outcome = row.run(task.repeat, votes)
+                student = row.student(outcome) if shared.students and task.repeat == 0 else None
             record = RepeatRecord.of(outcome, taken + outcome.result.seconds, student)
             shared.loaded.check()  # what is imported within a fit, too
             done = Done(name, record, None, student, outcome.warned, outcome.failures, loaded=loaded_code())

@@ -24,6 +24,7 @@ from pate_cli.config.hydra_composition import packaged
 from pate_cli.engine.recipes import STUDY, Recipe
 from pate_cli.engine.sources import sources
 from pate_cli.errors import ConfigError, InputError
+from pate_cli.plugins import contained
 from pate_cli.results.findings import Findings, Progress
 from pate_cli.results.tables import Table, from_frame
 from pate_cli.results.verdicts import SHOWN, VERDICTS
@@ -41,7 +42,8 @@ def load_study(recipe: Recipe) -> ModuleType:
         raise InputError(f"{path}: not a Python file")
     module = sys.modules[name] = module_from_spec(spec)  # dataclasses look for their module there
     try:
-        spec.loader.exec_module(module)
+        with contained():
+            spec.loader.exec_module(module)
     except ImportError as error:
         raise InputError(f"{path}: {error}") from error
     return module
@@ -96,7 +98,7 @@ def run_study(
     params = parameters(recipe, given, quick=quick)
     module = load_study(recipe)
     checked = read(params, module.CHECKS)
-    with one_thread():
+    with one_thread(), contained():
         result = module.run(checked, progress)
     table = result.table if isinstance(result.table, Table) else from_frame(result.table)
     return Findings(

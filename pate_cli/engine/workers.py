@@ -28,6 +28,7 @@ from pate_cli.config import ComputeConfig
 from pate_cli.engine.loaded import loaded_code
 from pate_cli.engine.signals import exit_with_parent, interrupts_ignored
 from pate_cli.errors import ConfigError, InputError
+from pate_cli.plugins import contained
 from pate_cli.threads import one_thread
 
 __all__ = ["Attempt", "Workers", "check_cluster", "open_workers", "worker_count"]
@@ -72,7 +73,7 @@ def _attempt(call: Call[S, I, T], shared: S, item: I, parent: int | None) -> Att
     if parent is not None:
         exit_with_parent(parent)
     try:
-        with one_thread():  # cores are shared by repeats alone
+        with one_thread(), contained():  # cores are shared by repeats alone
             return Attempt(call(shared, item))
     except Exception as error:
         trace = traceback.format_exc()

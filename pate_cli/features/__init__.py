@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.plugins import what_failed
+from pate_cli.plugins import contained, what_failed
 from pate_cli.types import FloatArray
 
 __all__ = ["NAMES", "FeatureMap", "check", "fit"]
@@ -61,7 +61,7 @@ def _tried(name: str, map_class: Any, public: Any, rng: np.random.Generator, dir
     far = np.arange(len(before)) % 2 == 0  # every second point goes far away, and all in another order
     others = by_row(np.multiply, points, np.where(far, LARGEST / np.maximum(row_peaks(points), 1.0), 1.0))
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), contained():
             feature_map = map_class.of(public, rng, directions)
             tries = [np.asarray(feature_map.values(X), dtype=float) for X in (points, others[::-1], points)]
     except Exception as error:  # of somebody's code; at a private record it would tell of that record
@@ -92,7 +92,8 @@ def _imported(path: str) -> Any:
     module, _, name = path.rpartition(".")
     accepted = f"auto, {', '.join(NAMES)}, or the import path of a class with of(public, rng, directions)"
     try:
-        map_class = getattr(importlib.import_module(module), name)
+        with contained():
+            map_class = getattr(importlib.import_module(module), name)
     except Exception as error:  # importing runs any code
         missing = isinstance(error, ModuleNotFoundError | AttributeError | ValueError)
         accepted += "" if missing else f"; importing it failed ({what_failed(error)})"

@@ -4,7 +4,6 @@ Importing this package is cheap; scikit-learn comes in when a learner is made.
 """
 
 from pate_cli.learners.class_params import by_code, limit_to
-from pate_cli.learners.contained import contained
 from pate_cli.learners.properties import is_linear, row_by_row
 from pate_cli.learners.registry import (
     BUILT_IN,
@@ -17,5 +16,5 @@ from pate_cli.learners.registry import (
     try_out,
 )
 
-__all__ = ["BUILT_IN", "TWO_CLASSES", "by_code", "check_learner", "contained", "dense_remarks"]
+__all__ = ["BUILT_IN", "TWO_CLASSES", "by_code", "check_learner", "dense_remarks"]
 __all__ += ["gives_shares", "is_linear", "limit_to", "make_learner", "passed_on", "row_by_row", "try_out"]

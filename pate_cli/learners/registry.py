@@ -14,7 +14,7 @@ import numpy as np
 
 from pate_cli.errors import ConfigError, did_you_mean
 from pate_cli.learners.class_params import limit_to
-from pate_cli.learners.contained import contained
+from pate_cli.plugins import contained, what_failed
 
 __all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "make_learner"]
 __all__ += ["gives_shares", "passed_on", "try_out"]
@@ -233,7 +233,9 @@ def _imported(path: str, name_key: str, accepted: str) -> type:
     except Exception as error:  # importing runs any code
         where = "; PYTHONPATH=. pate ... finds those of this directory"
         hint = where if isinstance(error, ModuleNotFoundError) else ""
-        raise ConfigError(name_key, path, f"{accepted}; importing it failed ({error}){hint}") from error
+        raise ConfigError(
+            name_key, path, f"{accepted}; importing it failed ({what_failed(error)}){hint}"
+        ) from error
     methods = ("fit", "predict", "get_params", "set_params")
     if not isinstance(cls, type) or not all(callable(getattr(cls, name, None)) for name in methods):
         raise ConfigError(name_key, path, accepted)

@@ -187,8 +187,9 @@ def _tex(text: str) -> str:
 
 def from_frame(frame: pd.DataFrame, note: str = "") -> Table:
     """Make a table of a study's: numbers to four digits, texts as they are."""
-    numeric = [frame[name].dtype.kind in "iuf" for name in frame.columns]
-    columns = [Head(str(name), numeric=kind) for name, kind in zip(frame.columns, numeric, strict=True)]
+    numeric = [dtype.kind in "iuf" for dtype in frame.dtypes]
+    heads = [" ".join(map(str, name)).strip() if isinstance(name, tuple) else str(name) for name in frame]
+    columns = [Head(name, numeric=kind) for name, kind in zip(heads, numeric, strict=True)]
     values = [[_plain(value) for value in row] for row in frame.itertuples(index=False)]
     cells = [[_cell(value) for value in row] for row in values]
     names = [column.header for column in columns]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.learners import contained, limit_to
+from pate_cli.learners import limit_to
+from pate_cli.plugins import contained
 from pate_cli.students.registry import learns_counts, learns_shares, make_student
 from pate_cli.students.steepness import power_of
 from pate_cli.types import UNANSWERED, Answers, FloatArray, IntArray, PublicPoints, Unanswered

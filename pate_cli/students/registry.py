@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.learners import BUILT_IN, contained, gives_shares, make_learner, try_out
+from pate_cli.learners import BUILT_IN, gives_shares, make_learner, try_out
+from pate_cli.plugins import contained
 from pate_cli.types import FloatArray
 
 __all__ = ["LINEAR", "STUDENTS", "LearnsCounts", "check_student", "learns_counts", "learns_shares"]

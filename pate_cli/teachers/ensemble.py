@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pate_cli.errors import ConfigError, one_line
-from pate_cli.learners import contained, row_by_row
+from pate_cli.learners import row_by_row
 from pate_cli.matrices import LARGEST, within_bounds
+from pate_cli.plugins import contained
 from pate_cli.teachers.linear_votes import add_votes, in_order
 from pate_cli.types import FloatArray, IntArray, Votes, _Private
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from processes import ENV, PATE, finish, start, until
 
+from pate_cli import datasets, mechanisms
 from pate_cli.cli import main
 from pate_cli.engine import rows
 from pate_cli.engine.store import PLACE
@@ -119,6 +121,47 @@ def test_a_learner_that_calls_exit(key, how, said, capsys):
     assert not Path("out").exists()
 
 
+PARTS = {
+    "mechanism": ("mechanism.name=part", "from pate_cli.mechanisms.gaussian import Options, calibrate"),
+    "dataset": ("dataset.name=part", "from pate_cli.datasets.synthetic import Options, load"),
+    "features": (
+        "features.name=part.Map",
+        "class Map:\n    of = classmethod(lambda *_: Map())\n    def values(self, X): return X",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "right", "wrong"),
+    [
+        ("mechanism", None, None),
+        ("dataset", None, None),
+        ("features", None, None),
+        ("features", "return X", "sys.exit(0)"),
+        ("mechanism", None, "def calibrate(*_): sys.exit(0)"),
+        ("dataset", None, "def load(*_): sys.exit(0)"),
+    ],
+)
+def test_a_part_of_ones_own_that_calls_exit_is_named(part, right, wrong, monkeypatch, capsys):
+    """At import, or when it is called: one line with its file, and no success."""
+    key, source = PARTS[part]
+    body = source.replace(right, wrong) if right else f"{source}\n{wrong or 'sys.exit(0)'}"
+    Path("part.py").write_text(f"import sys\n{body}\n")
+    monkeypatch.delitem(sys.modules, "part", raising=False)
+    importlib.invalidate_caches()
+    try:
+        assert main(["run", key, *ALONE]) == 2
+    finally:
+        sys.modules.pop("part", None)
+        mechanisms.find.cache_clear()
+        datasets.find.cache_clear()
+    err = capsys.readouterr().err
+    assert "SystemExit: 0; " in err
+    assert f"{Path('part.py').absolute()}, line " in err
+    assert err.count("\n") == 1
+    assert not Path("out").exists()
+
+
 def test_a_release_is_made_though_every_teacher_ends_the_process(monkeypatch, capsys):
     monkeypatch.setenv("PATE_LEDGER", "ledger")
     data = ["dataset=npz", "dataset.path=records.npz"]
@@ -133,7 +176,7 @@ def test_a_release_is_made_though_every_teacher_ends_the_process(monkeypatch, ca
 def test_a_process_that_a_learner_forks_may_end():
     forks = """if True:
         import os
-        from pate_cli.learners import contained
+        from pate_cli.plugins import contained
         with contained():
             child = os.fork() or os._exit(3)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))

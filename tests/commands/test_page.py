@@ -87,12 +87,23 @@ def test_somebody_elses_view_stands_in_it(page, tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(tmp_path))
     shown = page("s", "--view", "mine_views.extremes")
     assert "<h2>Extremes of the accuracy over splits</h2>" in shown
-    lines = ["def fails(repeats):", "    return repeats['none']", "def text(repeats):", "    return ''"]
+    bad = {
+        "fails": ("return repeats['none']", f"KeyError: 'none'; {tmp_path / 'bad_views.py'}, line 2"),
+        "text": ("return ''", "made str; accepted: a DataFrame"),
+        "exits": ("raise SystemExit(0)", f"SystemExit: 0; {tmp_path / 'bad_views.py'}, line 6"),
+        "dies": ("__import__('os')._exit(0)", "SystemExit: os._exit(0)"),
+        "twice": ("return repeats[['accuracy', 'accuracy']]", ""),
+    }
+    lines = [line for name, (body, _) in bad.items() for line in (f"def {name}(repeats):", f"    {body}")]
     (tmp_path / "bad_views.py").write_text("\n".join(lines))
-    for view, said in (
-        ("nothing", "no such function; accepted: an import path"),
-        ("fails", f"KeyError: 'none'; {tmp_path / 'bad_views.py'}, line 2"),
-        ("text", "made str; accepted: a DataFrame"),
-    ):
-        assert cli.main(["page", "s", "--view", f"bad_views.{view}", "--output", "p.html"]) == 2
-        assert f"pate: --view bad_views.{view}: {said}" in capsys.readouterr().err
+    for view, (_, said) in bad.items():
+        Path("p.html").unlink(missing_ok=True)
+        both = ["--view", f"bad_views.{view}", "--view", "mine_views.extremes"]
+        assert cli.main(["page", "s", *both, "--output", "p.html"]) == (2 if said else 0)
+        err = capsys.readouterr().err
+        assert f"pate: --view bad_views.{view}: {said}" in err or not said
+        text = Path("p.html").read_text("utf-8")  # the rest of the page stands
+        assert (f"<h2>bad_views.{view}</h2>" in text, "this view failed" in text) == (True, bool(said))
+        assert "<h2>Extremes of the accuracy over splits</h2>" in text
+    assert cli.main(["page", "s", "--view", "bad_views.nothing", "--output", "p.html"]) == 2
+    assert "bad_views.nothing: no such function; accepted: an import path" in capsys.readouterr().err
