@@ -175,7 +175,7 @@ def _prepared(config: RunConfig, dataset: Dataset, C: int, *, exact: bool) -> Pr
         teacher_mapped=sees_features(t, mapped, C),
         student_mapped=sees_features(s, mapped, C),
     )
-    calibrated = partial(mechanisms.find(config.mechanism.name).calibrate, options)
+    calibrated = partial(mechanisms.calibrated, config.mechanism.name, options)
     exact = exact and config.release
     if exact and math.isinf(config.eps):
         raise ConfigError("eps", config.eps, "a finite number with exact noise")

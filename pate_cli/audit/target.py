@@ -72,7 +72,7 @@ def make_target(
     if marginals or bought:
         if (n_bought := bought or 0) > (n_columns := marginals or n_bought):
             raise ConfigError("--bought", bought, f"at most {n_columns}, the columns of --marginals")
-        calibrated = partial(mechanisms.find(config.mechanism.name).calibrate, config.mechanism.options)
+        calibrated = partial(mechanisms.calibrated, config.mechanism.name, config.mechanism.options)
         known, texts = Column(low=0.0, high=1.0), Column("category", bought=True, missing=True)
         columns = {f"x{i}": texts if i < n_bought else known for i in range(n_columns)}
         points = Generated(None, None, "", columns, True)
@@ -137,7 +137,7 @@ def _feasible(
         n = records or max(RECORDS, 2 * K)
         try:
             sized = replace(setting, n_private=n, n_teachers=min(K, n))
-            return mechanisms.find(m.name).calibrate(m.options, sized), sized
+            return mechanisms.calibrated(m.name, m.options, sized), sized
         except InfeasibleError as error:
             if teachers:
                 raise

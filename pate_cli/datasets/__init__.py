@@ -122,9 +122,14 @@ def load(name: str, **options: Any) -> Dataset:
     DataError
         If a file is missing and cannot be downloaded, has a wrong checksum, or is malformed.
     """
+    from pate_cli.datasets.contract import fault
+
     module = find(name)
     plain = {key: os.fspath(v) if isinstance(v, os.PathLike) else v for key, v in options.items()}
     dataset: Dataset = module.load(name, read_options(module.Options, plain, "dataset."))
+    if name not in _MODULES and (wrong := fault(dataset)):
+        accepted = f"a module whose load returns a whole Dataset, see pate_cli/types.py ({wrong})"
+        raise ConfigError("dataset.name", name, accepted)
     private = {dataset.checksum, *(shard.checksum for shard in getattr(dataset.X, "shards", ()))}
     for key, part in (("public", dataset.public), ("test", dataset.test)):
         if part is not None and part.checksum in private:  # public points would be private records

@@ -92,6 +92,7 @@ def make_learner(
     try:
         with contained():
             learner = cls(**{**defaults, **params})
+            learner.get_params()  # fails where `__init__` does not keep what it is given
         fits = is_classifier(learner)
     except Exception as error:  # a required argument, a meta-estimator without its estimator, ...
         makeable = f"a classifier that can be made from {params_key} alone ({error})"

@@ -18,7 +18,7 @@ from pate_cli.plugins import find_module
 from pate_cli.types import Setting
 
 __all__ = ["GROUP", "Mechanism", "MechanismOptions", "SampledAttack", "VoteMechanism"]
-__all__ += ["calibrate", "find", "names", "read"]
+__all__ += ["calibrate", "calibrated", "find", "names", "read"]
 
 GROUP = "pate.mechanisms"
 """Entry points of mechanisms of other packages: a name and a module."""
@@ -65,5 +65,13 @@ def read(name: str, given: Mapping[str, Any]) -> Any:
 
 def calibrate(name: str, given: Mapping[str, Any], setting: Setting) -> Mechanism:
     """Calibrate a mechanism by name; raises InputError where an option is wrong or it cannot work."""
-    mechanism: Mechanism = find(name).calibrate(read(name, given), setting)
+    return calibrated(name, read(name, given), setting)
+
+
+def calibrated(name: str, options: MechanismOptions, setting: Setting) -> Mechanism:
+    """Calibrate a mechanism by options that are read; ConfigError if somebody's module makes none."""
+    mechanism = find(name).calibrate(options, setting)
+    if not isinstance(mechanism, Mechanism):
+        accepted = f"a module whose calibrate returns a Mechanism, not {type(mechanism).__name__}"
+        raise ConfigError("mechanism.name", name, accepted)
     return mechanism

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pate_cli import datasets
-from pate_cli.datasets.labels import identity
+from pate_cli.datasets.contract import fault
 from pate_cli.errors import InputError
 from pate_cli.queries import Strategy, Stream
 from pate_cli.testing.failure import CheckFailed, require
@@ -40,44 +40,8 @@ def refused(options: type, read: Callable[[dict[str, Any]], Any], prefix: str) -
 def dataset(load: Callable[[], Dataset]) -> str:
     """Records, codes, class names, persons, parts and warnings are what a `Dataset` says they are."""
     data = load()
-    n, C = data.n_records, data.n_classes
-    _codes(data.y, n, C, "y")
-    require(len(np.unique(data.y)) > 1, "records of one class alone")
-    names = [identity(name) for name in data.classes if isinstance(name, str) and name]
-    require(len(names) == C, "a class without a name")
-    require(len(set(names)) == C, "two classes of one name, or of names that are equal as numbers")
-    require(data.checksum and data.source, "no checksum, or no source")
-    _features(data.X, n, data.encoder)
-    require((data.units is None) == (data.unit is None), "persons without a name, or a name without persons")
-    if data.units is not None:
-        counts = np.bincount(data.units) if data.units.min() >= 0 else np.zeros(1)
-        require(len(data.units) == n and counts.all(), "persons are not numbered from 0 without a gap")
-    for name, part in (("public", data.public), ("test", data.test)):
-        if part is not None:
-            require(part.X.shape[1] == data.X.shape[1], f"{name}: other columns")
-            require(part.checksum != data.checksum, f"{name}: the private file")
-            _features(part.X, part.n_records, data.encoder)
-            if part.y is not None:
-                _codes(part.y[part.y >= 0], int((part.y >= 0).sum()), C, name)
-    warnings = data.remarks
-    require(all(text and "\n" not in text for text in warnings), "a warning that is not one line")
-    require(set(data.public_remarks) <= set(warnings), "a warning of a release that an experiment has not")
-    return f"{n:,} records, {data.n_features} columns, {C} classes"
-
-
-def _codes(y: Any, n: int, n_classes: int, name: str) -> None:
-    require(isinstance(y, np.ndarray) and y.dtype == np.int64 and y.shape == (n,), f"{name}: no int64 codes")
-    require(n == 0 or (y.min() >= 0 and y.max() < n_classes), f"{name}: a code without a class")
-
-
-def _features(X: Any, n: int, encoder: Any) -> None:
-    require(X.shape[0] == n and len(X.shape) == 2, "features of another number of records")
-    if hasattr(X, "dtypes"):  # a table
-        numeric = all(dtype.kind in "biuf" for dtype in X.dtypes)
-        require(numeric or encoder is not None, "columns that are no numbers, and no encoder")
-    elif not hasattr(X, "shards"):
-        values = X.data if sp.issparse(X) else X
-        require(np.isfinite(values).all(), "numbers that are not finite")
+    require(not (wrong := fault(data)), wrong)
+    return f"{data.n_records:,} records, {data.n_features} columns, {data.n_classes} classes"
 
 
 def again(load: Callable[[], Dataset]) -> str:
