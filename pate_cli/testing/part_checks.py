@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from pate_cli import datasets
 from pate_cli.datasets.contract import fault
-from pate_cli.errors import InputError
+from pate_cli.errors import ConfigError, InputError
 from pate_cli.queries import Strategy, Stream
 from pate_cli.testing.failure import CheckFailed, require
 from pate_cli.types import Answer, Answers, Dataset, PublicPoints
@@ -39,7 +39,10 @@ def refused(options: type, read: Callable[[dict[str, Any]], Any], prefix: str) -
 
 def dataset(load: Callable[[], Dataset]) -> str:
     """Records, codes, class names, persons, parts and warnings are what a `Dataset` says they are."""
-    data = load()
+    try:
+        data = load()
+    except ConfigError as error:  # one of another package is refused where it is loaded
+        raise CheckFailed(str(error)) from error
     require(not (wrong := fault(data)), wrong)
     return f"{data.n_records:,} records, {data.n_features} columns, {data.n_classes} classes"
 
