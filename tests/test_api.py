@@ -232,3 +232,47 @@ def test_public_points_are_made_of_a_declared_schema(tmp_path):
     for wrong, schema in (("histograms", file), ("marginals", None)):
         with pytest.raises(ValueError, match="public points, or ranges or marginals with a schema"):
             PateClassifier(schema=schema).fit(frame, y, wrong)
+
+
+ODD_LABELS = [None, np.nan, pd.NA, 0.5, "no ", True, [1], 10**30]
+
+
+@pytest.mark.parametrize("first", ["no", 0])
+def test_one_odd_label_or_cell_stops_no_fit_and_changes_no_other(tmp_path, first):
+    """It raised; and the type of the first 0 or "0" was that of the class that was bought."""
+    file = tmp_path / "schema.yaml"
+    file.write_text(
+        "version: 2\nclasses: private\nunit: null\ncolumns:\n"
+        "  a: {kind: number, low: -6, high: 6, missing: true}\n  b: {kind: category, levels: ['1', u]}\n"
+    )
+    X, y = _data(1200)
+    y = np.where(y == "no", first, "yes" if first == "no" else 1).astype(object)
+    frame = pd.DataFrame({"a": X[:, 0], "b": [1 if x > 0 else "u" for x in X[:, 1]]}, dtype=object)
+    for label, cell in zip(ODD_LABELS, [*ODD_LABELS[1:], "0"], strict=True):
+        odd = y.copy()
+        odd[0] = label
+        cells = pd.DataFrame({name: [cell, *frame[name][1:]] for name in frame}, dtype=object)
+        model = PateClassifier("best", eps=8.0, delta=1e-4, random_state=0, schema=file)
+        model.fit(cells, odd, "marginals")
+        assert model.classes_.tolist() == sorted({str(label) for label in y})
+        assert np.mean(model.predict(frame) == y.astype(str)) > 0.7
+
+
+def test_a_declared_label_is_judged_by_itself():
+    X, y = _data(600)
+    model = PateClassifier(**PLAIN, classes=["no", "so-so", "yes"])
+    y = y.astype(object)
+    model.fit(X, y)
+    for label in (None, 1, 0.5, "maybe", [1], 10**30):
+        y[3] = label
+        with pytest.raises(ValueError, match="a label that is not among `classes`"):
+            model.fit(X, y)
+
+
+def test_a_missing_name_of_a_person_is_named():
+    X, y = _data(600)
+    names = np.array([f"p{i}" for i in range(600)], dtype=object)
+    for name in (None, np.nan, pd.NA):
+        names[3] = name
+        with pytest.raises(ValueError, match=r"groups, row 3: .*; accepted: a name for each record"):
+            PateClassifier(**PLAIN).fit(X, y, groups=names)

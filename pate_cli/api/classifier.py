@@ -15,7 +15,7 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -207,7 +207,6 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_consistent_length(X, y)
         else:
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        check_classification_targets(y)
         exact = self.random_state is None
         seed = None if exact else int(check_random_state(self.random_state).randint(2**31))
         streams = pipeline.Streams.fresh() if seed is None else pipeline.Streams.of(seed, 0)
@@ -230,7 +229,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 encoder = frames.encoder_of(X_public, self.schema)
                 X = frames.records(X, encoder, "X")
                 public = frames.public_part(X_public, X, encoder, bought=bought)
-            names = tuple(map(str, labels.tolist()))
+            names = tuple(map(_text if bought else str, labels.tolist()))
             dataset = Dataset(
                 name="python",
                 X=X,
@@ -252,7 +251,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if published.student is None:
             raise ValueError(f"nothing was learnt, and the budget is spent: {published.problem}")
         loss = ready.whole.guarantee
-        if bought:  # in the type of y
+        if bought:  # in the type of y; texts of objects
             labels = labels[[names.index(name) for name in published.run.dataset.classes]]
         self.classes_ = labels  # not before: of those that are not bought nothing is kept
         self.student_ = published.student
@@ -282,15 +281,20 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _codes(self, y: Any, *, bought: bool) -> tuple[Any, IntArray]:
+        """The labels there are, and the number of each record's; each is judged by itself, where it can."""
+        if bought:  # no label is refused, nor does one decide in which type others leave
+            texts = np.array(list(map(_text, y.tolist())))
+            names, firsts, codes = np.unique(texts, return_index=True, return_inverse=True)
+            return names if y.dtype.kind == "O" else y[firsts], codes.astype(np.int64)
         if self.classes is None:
+            check_classification_targets(y)
             names, codes = np.unique(y, return_inverse=True)
-            if bought:  # no label is refused
-                return names, codes.astype(np.int64)
             frames.refuse_alike(names, codes)
         else:
             names = np.unique(np.asarray(self.classes))
-            codes = np.searchsorted(names, y).clip(max=len(names) - 1)
-            if not (names[codes] == y).all():
+            at = {name: code for code, name in enumerate(names.tolist())}
+            codes = np.array([at.get(y, -1) if isinstance(y, Hashable) else -1 for y in y.tolist()])
+            if (codes < 0).any():
                 raise ValueError("y: a label that is not among `classes`")
         if len(names) < 2:
             raise ValueError(f"y: one class, {names[0]!r}; accepted: labels of at least 2 classes")
@@ -358,6 +362,12 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = self._checked(X)
         with _value_errors():
             return within_bounds(frames.new_records(X, self._encoder) if self._is_table else X)
+
+
+def _text(label: Any) -> str:
+    """Text of a label, empty where it is missing."""
+    text = str(label)
+    return "" if label is None or text in ("nan", "NaT", "<NA>") else text
 
 
 @contextmanager

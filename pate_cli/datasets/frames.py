@@ -81,7 +81,7 @@ def persons(groups: Any, *, warn: bool = True) -> IntArray:
     """
     values = np.asarray(groups)
     if values.dtype.kind == "O":  # a missing name beside texts
-        values = np.array(["" if v is None or v != v else str(v) for v in values.tolist()])
+        values = np.array(["" if v is None else str(v) for v in values.tolist()])
     distinct, numbers = np.unique(values, return_inverse=True)
     names = [str(value) for value in distinct.tolist()]
     if absent := [code for code, name in enumerate(names) if is_missing(normal(name))]:

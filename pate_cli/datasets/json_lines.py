@@ -25,16 +25,22 @@ def load(name: str, options: Options) -> Dataset:
     """Load a file of JSON lines, or three; see `make_dataset`."""
 
     def read_it(path: Path, text: Collection[str], form: Mapping[str, Any]) -> RecordTable:
-        return read(path, text, form.get("columns", ()))
+        return read(path, text, form.get("columns", ()), form.get("every", ()))
 
     return make_dataset(name, options, read_it, "a file of JSON lines")
 
 
-def read(path: Path, text: Collection[str] = (), declared: Collection[str] = ()) -> RecordTable:
+def read(
+    path: Path,
+    text: Collection[str] = (),
+    declared: Collection[str] = (),
+    every: Collection[str] = (),
+) -> RecordTable:
     """Read a file, perhaps compressed; see `RecordTable`. A text is no number, whatever it looks like.
 
     Columns of `text`, as labels and names of persons, keep numbers as they are written: 2.10 is not 2.1.
-    In `declared` columns a list or an object is a text as any other: one record leaves out no column.
+    In `declared` columns a list or an object is a text as any other: one record leaves out no column. There
+    is `every` column that is named so, as a key may stand in a single record.
     """
     import pandas as pd
 
@@ -61,7 +67,7 @@ def read(path: Path, text: Collection[str] = (), declared: Collection[str] = ())
     if not records:
         raise DataError(f"{path}: no records in it")
     columns, unread = {}, {}
-    for name in dict.fromkeys(name for record in records.values() for name in record):
+    for name in dict.fromkeys([*(name for record in records.values() for name in record), *every]):
         cells = [record.get(name) for record in records.values()]
         kinds = {type(cell) for cell in cells if cell is not None}
         if kinds & {dict, list} and name not in declared:

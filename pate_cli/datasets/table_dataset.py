@@ -56,7 +56,8 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
         form["columns"] = others | dict(declared.columns)
 
     def read(path: Path, text: Collection[str]) -> RecordTable:
-        return reader(path, text, form)
+        every = [name for name in form.get("columns", ()) if name not in (target, unit)]
+        return reader(path, text, form | ({"every": every} if path == where else {}))
 
     where, public_path, test_path = options.paths(what)
     target = options.target or (declared and declared.target)

@@ -126,7 +126,8 @@ def dataset_of(
     private file. One label on all public points is a placeholder: they are taken as unlabelled. Of classes
     that are to be `bought` nothing is known: the codes are those of all labels there are.
     """
-    n = private.X.shape[0]
+    units = more.get("units")  # whose number is public, and that of their records is not
+    n = private.X.shape[0] if units is None else int(units.max()) + 1
     named = public if public and public.labels and len(public.labels.names) > 1 else None
     if bought:
         labels = Labels.joined([file.labels for file in (private, test) if file is not None])
@@ -141,7 +142,8 @@ def dataset_of(
             accepted = "labels that are all different, as numbers too"
             raise ConfigError("dataset.classes", list(declared), accepted)
         if len(classes) > (most := most_classes(n)):
-            raise ConfigError("dataset.classes", f"{len(classes)} labels", f"at most {most} for {n} records")
+            accepted = f"at most {most} for {n} {more.get('unit') or 'records'}"
+            raise ConfigError("dataset.classes", f"{len(classes)} labels", accepted)
     return Dataset(
         name=name,
         X=private.X,

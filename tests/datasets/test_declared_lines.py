@@ -100,6 +100,22 @@ def test_a_list_of_one_record_leaves_out_no_column(tmp_path, monkeypatch, column
     assert table.X["w"].value_counts()["u"] == 15 - (column == "w")
 
 
+@pytest.mark.parametrize("by", ["schema", "public"])
+def test_a_key_that_one_record_has_is_a_column_without_it(tmp_path, monkeypatch, by):
+    """The run was refused, or the column left out, where no record has it."""
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(f"target: y\nclasses: ['no', 'yes']\ncolumns: {{a: {NUMBER}, b: {NUMBER}}}")
+    records = [{"a": i % 7, "y": "no" if i % 3 else "yes"} for i in range(30)]
+    lines = [json.dumps(record | {"b": record["a"] % 5}) for record in records]
+    Path("new.jsonl").write_text("\n".join(lines))
+    given = {"schema": "s.yaml"} if by == "schema" else {"public": "new.jsonl", "target": "y"}
+    for only in ({"b": 2}, {}):
+        Path("own.jsonl").write_text("\n".join(map(json.dumps, [*records[:29], records[29] | only])))
+        table = load("jsonl", path="own.jsonl", unit=None, **given)
+        assert list(table.X) == ["a", "b"]
+        assert table.X["b"].notna().sum() == len(only)
+
+
 @pytest.mark.parametrize("name", ["a title", "a total", "units"])
 def test_a_public_file_settles_it_too(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
@@ -162,6 +178,19 @@ def test_whether_a_name_repeats_does_not_say_who_is_protected(tmp_path, monkeypa
     with pytest.raises(ConfigError, match=r"dataset.unit: got 'auto'; accepted: patient_id"):
         load("csv", path="own.csv", **given)
     load("csv", path="own.csv", **given, unit=None)
+
+
+@pytest.mark.parametrize("several", [1, 2700])
+def test_the_records_of_one_person_do_not_say_how_many_classes_there_may_be(tmp_path, monkeypatch, several):
+    monkeypatch.chdir(tmp_path)
+    entries = (
+        f"version: 2\ntarget: y\nunit: p\nclasses: {list(map(str, range(51)))}\ncolumns: {{a: {NUMBER}}}"
+    )
+    Path("s.yaml").write_text(entries)
+    lines = [f"{i % 9},{i},{i % 51}" for i in range(99)] + ["1,7,1"] * several
+    Path("own.csv").write_text("\n".join(["a,p,y", *lines]))
+    with pytest.raises(ConfigError, match=r"'51 labels'; accepted: at most 50 for 99 p$"):
+        load("csv", path="own.csv", schema="s.yaml")
 
 
 def test_a_record_of_parquet_changes_no_other(tmp_path, monkeypatch):
