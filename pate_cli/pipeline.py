@@ -95,7 +95,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
     """Do one repeat, 0-based; `trained` may come from a run with an equal `teaching_key` and repeat."""
     started = time.perf_counter()
     streams = Streams.of(run.config.seed, repeat)
-    if run.plan.asks_votes:
+    if run.mechanism.asks_votes:
         trained = trained or train(run, repeat)
         split, votes = trained.split, trained.votes
     else:
@@ -126,7 +126,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         | metrics
         | released.not_private
         | diagnosed(report)
-        | run.plan.measure(student, split.test)
+        | run.mechanism.measure(student, split.test)
         | ({"failed_teachers": float(failures.failed)} if failures.failed else {})
         | ({"one_class": 1.0} if students.says_one_class(student, split.public.X) else {}),
         seconds=time.perf_counter() - started,
@@ -156,7 +156,7 @@ def release(
         try:
             split, votes = split_of(run, streams, door), None
             run = run.after(split)
-            if run.plan.asks_votes:
+            if run.mechanism.asks_votes:
                 groups = _teachers(run, streams, split, range(run.n_teachers))
                 points = split.public.seen(run.setting.teacher_mapped).X
                 counts = [group.votes_and_failures(points)[0].counts for group in groups]
@@ -193,11 +193,11 @@ def _without_classes(end: NoClasses, door: Door) -> Publication:
 def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, streams: Streams) -> Released:
     """Run the mechanism once."""
     # a mechanism with teachers of its own deals them out as the shared ones are
-    rng = streams.queries if run.plan.asks_votes else streams.teachers
-    records = split.private.one_each(rng) if run.plan.persons == "one record" else split.private
+    rng = streams.queries if run.mechanism.asks_votes else streams.teachers
+    records = split.private.one_each(rng) if run.mechanism.persons == "one record" else split.private
     private = Private(records, None if votes is None else lambda: votes)
-    public = split.public.seen(run.setting.student_mapped and run.plan.asks_votes)
-    return run.plan.release(private, public, door.chapter("mechanism"), rng)
+    public = split.public.seen(run.setting.student_mapped and run.mechanism.asks_votes)
+    return run.mechanism.release(private, public, door.chapter("mechanism"), rng)
 
 
 def train(run: Prepared, repeat: int) -> Trained:
@@ -259,7 +259,7 @@ def split_of(run: Prepared, streams: Streams, door: Door | None = None) -> Split
     split = make(run.dataset, rng=streams.split, **options)
     run = run.after(split)
     most, cached = run.config.features.directions, not run.config.release
-    return with_features(split, run.setting, run.plan, most, streams.features, cached=cached)
+    return with_features(split, run.setting, run.mechanism, most, streams.features, cached=cached)
 
 
 def _student_fit(run: Prepared, split: Split, streams: Streams) -> Callable[..., Any]:

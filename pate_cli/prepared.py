@@ -11,7 +11,7 @@ from pate_cli import datasets, learners, mechanisms, students, teachers
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.runs.evaluation import Evaluation
-from pate_cli.runs.guarantee import WholeMechanism, whole
+from pate_cli.runs.guarantee import WholeMechanism, calibrate_whole
 from pate_cli.runs.lost_in_noise import lost_in_noise
 from pate_cli.runs.mapping import in_codes, sees_features
 from pate_cli.types import Dataset, IntArray, Setting, Split
@@ -32,9 +32,9 @@ class Prepared:
     public_rows: IntArray | None = field(default=None, repr=False)  # of a release: kept in its ledger
 
     @property
-    def plan(self) -> mechanisms.Mechanism:
+    def mechanism(self) -> mechanisms.Mechanism:
         """The calibrated mechanism."""
-        return self.whole.plan
+        return self.whole.mechanism
 
     @property
     def delta(self) -> float:
@@ -42,24 +42,24 @@ class Prepared:
         return self.whole.guarantee.delta
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[str, ...]:
         """Warnings before the start; of an experiment also those computed from its private records."""
         data = self.dataset
-        warnings = data.public_remarks
+        warnings = data.public_warnings
         if not self.config.release:
-            warnings = data.remarks + datasets.warnings_of(data, self.n_teachers, self.sizes.n_test)
+            warnings = data.warnings + datasets.warnings_of(data, self.n_teachers, self.sizes.n_test)
         if self.n_teachers and datasets.becomes_sparse(data):
             sizes = self.counts | {"n_classes": self.setting.n_classes}
-            warnings += learners.dense_remarks(self.config, sizes, self.n_teachers)
+            warnings += learners.dense_warnings(self.config, sizes, self.n_teachers)
         t, s = self.config.teacher, self.config.student
         if self.n_teachers:
             warnings += learners.passed_on(t.estimator, t.params, "teacher.params")
-        return warnings + learners.passed_on(s.estimator, s.params, "student.params") + self.expectations
+        return warnings + learners.passed_on(s.estimator, s.params, "student.params") + self.public_warnings
 
     @property
-    def expectations(self) -> tuple[str, ...]:
+    def public_warnings(self) -> tuple[str, ...]:
         """Warnings computed from public numbers alone."""
-        unanswered = lost_in_noise(self.config, self.setting, self.plan) or self.plan.unanswered()
+        unanswered = lost_in_noise(self.config, self.setting, self.mechanism) or self.mechanism.unanswered()
         return (f"{self.config.mechanism.label}: {unanswered}",) if unanswered else ()
 
     @property
@@ -67,7 +67,7 @@ class Prepared:
         """Numbers of records, features and classes; with persons, a release does not count their records."""
         data, sizes = self.dataset, self.sizes
         return {
-            "n_records": None if self.config.release and data.unit is not None else data.n_records,
+            "n_records": None if self.config.release and data.person_column is not None else data.n_records,
             "n_private": sizes.n_private,
             "n_public": sizes.n_public,
             "n_test": sizes.n_test,
@@ -98,14 +98,14 @@ class Prepared:
     @property
     def protected(self) -> str:
         """What the guarantee is for: one record, its label alone, or all records of one person."""
-        unit = self.dataset.unit
-        return self.config.split.protected if unit is None else f"all records of one {unit}"
+        person = self.dataset.person_column
+        return self.config.split.protected if person is None else f"all records of one {person}"
 
     @property
     def protects(self) -> str:
         """Difference between neighbouring data sets, in words."""
-        if self.dataset.unit is not None:
-            return f"one {self.dataset.unit}, all of its records; replaced by any others"
+        if self.dataset.person_column is not None:
+            return f"one {self.dataset.person_column}, all of its records; replaced by any others"
         return self.config.split.protects
 
 
@@ -143,7 +143,7 @@ def _prepared(config: RunConfig, dataset: Dataset, C: int, *, exact: bool) -> Pr
     config = replace(config, teacher=t, student=s)
     points: Any = dataset.public if hasattr(dataset.public, "made") else None
     if points is not None:
-        points = points.of_size(config.generate.points, dataset.n_units)
+        points = points.of_size(config.generate.points, dataset.n_persons)
         dataset = replace(dataset, public=points)
     if config.split.public == "auto" and points is None:
         config = replace(config, split=replace(config.split, public=_best_points(config, dataset)))
@@ -179,21 +179,25 @@ def _prepared(config: RunConfig, dataset: Dataset, C: int, *, exact: bool) -> Pr
     exact = exact and config.release
     if exact and math.isinf(config.eps):
         raise ConfigError("eps", config.eps, "a finite number with exact noise")
-    all_of_it = whole(calibrated, setting, points, config.generate.share, exact, evaluation)
-    plan, promised = all_of_it.plan, all_of_it.guarantee
-    if config.release and plan.n_teachers:  # with private records looked at, it is too late to refuse
+    whole = calibrate_whole(calibrated, setting, points, config.generate.share, exact, evaluation)
+    mechanism, guarantee = whole.mechanism, whole.guarantee
+    if config.release and mechanism.n_teachers:  # with private records looked at, it is too late to refuse
         shape = (sizes.n_private // n_teachers, dataset.n_features)
         learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)
     shards = getattr(dataset.X, "shards", ())
-    if shards and (not plan.asks_votes or config.release):
-        raise ConfigError("mechanism", plan.name, "of teachers' votes with dataset=shards, and release=false")
-    if len(shards) > plan.n_teachers:
+    if shards and (not mechanism.asks_votes or config.release):
+        raise ConfigError(
+            "mechanism", mechanism.name, "of teachers' votes with dataset=shards, and release=false"
+        )
+    if len(shards) > mechanism.n_teachers:
         accepted = f"at least {len(shards)} with so many files (a file of records has a teacher of its own)"
-        raise ConfigError("teacher.count", plan.n_teachers, accepted)
-    if promised.data_dependent or promised.eps > config.eps or promised.delta > delta:
-        raise RuntimeError(f"{plan.name} promises {promised}; asked: eps={config.eps:g}, delta={delta:g}")
-    seen = replace(setting, student_mapped=setting.student_mapped and plan.sees_features)
-    return Prepared(config, dataset, sizes, plan.n_teachers, all_of_it, seen)
+        raise ConfigError("teacher.count", mechanism.n_teachers, accepted)
+    if guarantee.data_dependent or guarantee.eps > config.eps or guarantee.delta > delta:
+        raise RuntimeError(
+            f"{mechanism.name} promises {guarantee}; asked: eps={config.eps:g}, delta={delta:g}"
+        )
+    seen = replace(setting, student_mapped=setting.student_mapped and mechanism.sees_features)
+    return Prepared(config, dataset, sizes, mechanism.n_teachers, whole, seen)
 
 
 def _best_points(config: RunConfig, dataset: Dataset) -> int:

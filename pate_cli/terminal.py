@@ -36,7 +36,7 @@ __all__ = [
     "open_file",
     "out",
 ]
-__all__ += ["remark", "write_file", "write_output"]
+__all__ += ["notice", "write_file", "write_output"]
 
 
 OUTSIDE = {1, 2}
@@ -62,7 +62,7 @@ def err() -> Console:
     return Console(file=_ours.get(2), stderr=True, highlight=False)
 
 
-def remark(text: str, style: str = "") -> None:
+def notice(text: str, style: str = "") -> None:
     """Print a line of its own to stderr."""
     err().print(f"pate: {text}", style=style, markup=False, soft_wrap=True)
 

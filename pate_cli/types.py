@@ -66,15 +66,15 @@ class Dataset:
     encoder: Any = field(default=None, repr=False)  # unfitted; `fit` on public rows returns the fitted one
     public: Part | None = field(default=None, repr=False)  # None: a share of the records in X
     test: Part | None = field(default=None, repr=False)
-    units: IntArray | None = field(default=None, repr=False)  # person of each record, numbered from 0
-    unit: str | None = None  # name of the column with the persons
+    persons: IntArray | None = field(default=None, repr=False)  # person of each record, numbered from 0
+    person_column: str | None = None  # name of the column with the persons
     classes_from_private: bool = True  # `classes` are neither declared nor in the public file
     labels: tuple[str, ...] = field(default=(), repr=False)  # PRIVATE: of each code, where classes are bought
     width_from_private: bool = False  # the number of columns is the largest index in private records
     first_index: int | None = None  # index of the first column in its LIBSVM files, 0 or 1
-    remarks: tuple[str, ...] = field(default=(), repr=False)
+    warnings: tuple[str, ...] = field(default=(), repr=False)
     """Warnings of the reader, a line each; may quote private cells, so they are shown and never written."""
-    public_remarks: tuple[str, ...] = field(default=(), repr=False)
+    public_warnings: tuple[str, ...] = field(default=(), repr=False)
     """Those of them that no private record decides, for a release."""
 
     @property
@@ -83,9 +83,9 @@ class Dataset:
         return int(self.X.shape[0])
 
     @property
-    def n_units(self) -> int:
-        """Number of protected units: records, or persons."""
-        return self.n_records if self.units is None else int(self.units.max()) + 1
+    def n_persons(self) -> int:
+        """Number of persons; of records, where each is by itself."""
+        return self.n_records if self.persons is None else int(self.persons.max()) + 1
 
     @property
     def n_features(self) -> int:
@@ -164,11 +164,11 @@ class MappedRows:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PrivateRecords(_Records, _Private):
-    """The private split. PRIVATE; the numbers of records and of units are public by assumption."""
+    """The private split. PRIVATE; the numbers of records and of persons are public by assumption."""
 
     X: Any  # ndarray or csr_matrix of shape (n_private, d)
     y: IntArray  # class codes, shape (n_private,)
-    units: IntArray | None = None  # person of each record, ascending from 0 without gaps
+    persons: IntArray | None = None  # person of each record, ascending from 0 without gaps
     blocks: IntArray | None = None  # sizes of runs of records, as of files; no teacher's part crosses two
     features: Any = None  # map from X to features, made from public points, or None
 
@@ -182,18 +182,18 @@ class PrivateRecords(_Records, _Private):
         return len(self.y)
 
     @property
-    def n_units(self) -> int:
-        """Number of protected units: records, or persons."""
-        return len(self.y) if self.units is None else int(self.units[-1]) + 1
+    def n_persons(self) -> int:
+        """Number of persons; of records, where each is by itself."""
+        return len(self.y) if self.persons is None else int(self.persons[-1]) + 1
 
     def one_each(self, rng: np.random.Generator) -> PrivateRecords:
         """Draw one record of each person: number ``floor(u c)`` of c, one u a person.
 
         As many u are drawn as there are persons, so one person's number of records moves no other's draw.
         """
-        if self.units is None:
+        if self.persons is None:
             return self
-        counts = np.bincount(self.units)
+        counts = np.bincount(self.persons)
         drawn = np.floor(rng.random(len(counts)) * counts).astype(np.int64)
         rows = np.cumsum(counts) - counts + drawn
         return PrivateRecords(self.X[rows], self.y[rows], features=self.features)

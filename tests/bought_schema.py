@@ -98,7 +98,7 @@ def _classes(run: Any, out: Any, purchase: Any) -> None:
         expected = [at.get(label.lower(), others) for label in LABELS]
         require(found.codes(LABELS, others).tolist() == expected, "a label of another class")
     split = pipeline.split_of(run, pipeline.Streams.of(3, 0), RecordingDoor(SeededNoise(SEED)))
-    require(split.private.n_units == run.sizes.n_private, "a record dropped")
+    require(split.private.n_persons == run.sizes.n_private, "a record dropped")
     require(split.private.y.min() >= 0, "a record of no class")
 
 

@@ -55,7 +55,7 @@ class Beside:
         """Check the run; its records are easy to tell apart."""
         data = self.data(kind, n)
         if self.persons:
-            data = replace(data, units=np.arange(n) % (n // 2), unit="person")
+            data = replace(data, persons=np.arange(n) % (n // 2), person_column="person")
         argv = [f"mechanism={self.name}", "eps=4", f"delta={DELTA}", "teacher.count=30", "release=true"]
         argv += ["split.public=null", "features=auto", "student=logistic", "generate.points=40"]
         argv += [*self.options, *more]
@@ -131,17 +131,17 @@ def summed(form: Beside) -> None:
         require(4.0 * (0.6 if form.exact else 0.995) <= theirs <= 4.002, "a table of another cost")
         require(abs(one.kind.sensitivity - math.sqrt(2)) < 1e-12, "another sensitivity of the table")
         idle = Door.seeded(0)
-        if run.plan.asks_votes:
-            run.plan.session(idle)
+        if run.mechanism.asks_votes:
+            run.mechanism.session(idle)
         unasked = run.whole.after(idle.spent)  # as if no query was asked
         require(unasked.eps >= theirs - 0.002, "a loss after the fact below the table's")
-    require(points.kind.unit == (1.0 if form.exact else None), "noise of another unit")
+    require(points.kind.grain == (1.0 if form.exact else None), "noise of another grain")
     noisy = [one for one in (points, *rest) if isinstance(one.kind, GaussianNoise)]
     gaussian = [(one.kind.sensitivity, one.kind.sigma) for one in noisy for _ in range(one.releases)]
     require(abs(points.kind.sensitivity - math.sqrt(2 * len(COLUMNS))) < 1e-12, "another sensitivity")
     share = run.config.generate.share
     if form.name in ("svt", "tune"):  # of its own, and that of the marginals
-        theirs, asked, own = eps_of(gaussian[:1], share * DELTA), share * 4, run.plan.guarantee
+        theirs, asked, own = eps_of(gaussian[:1], share * DELTA), share * 4, run.mechanism.guarantee
         require(own.eps <= (1 - share) * 4 * (1 + 1e-9), "more than its share of eps")
         require(own.delta <= (1 - share) * DELTA * (1 + 1e-9), "more than its share of delta")
     else:

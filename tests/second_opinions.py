@@ -22,6 +22,6 @@ def eps_of_trials(mu: float, expected: float, delta: float) -> float:
 def trials(run):
     """A random number of trials is counted for no less than they cost."""
     mu = max(Gdp.sum(one).mu for one in run.door.spent.apart)
-    theirs = eps_of_trials(mu, run.plan.trials, run.plan.guarantee.delta)
-    counted = run.plan.loss(run.door.spent).eps
+    theirs = eps_of_trials(mu, run.mechanism.trials, run.mechanism.guarantee.delta)
+    counted = run.mechanism.loss(run.door.spent).eps
     require(counted >= theirs * (1 - 1e-3), "less counted than a random number of trials costs")

@@ -92,8 +92,8 @@ def good() -> Dataset:
     return Dataset("mine", X, np.arange(100) % 2, ("no", "yes"), checksum="a", source="here")
 
 
-def units(data: Dataset, of: np.ndarray) -> Dataset:
-    return replace(data, units=of, unit="person")
+def persons(data: Dataset, of: np.ndarray) -> Dataset:
+    return replace(data, persons=of, person_column="person")
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def units(data: Dataset, of: np.ndarray) -> Dataset:
         ("dataset", lambda data: replace(data, classes=("no", 1))),
         ("dataset", lambda data: replace(data, checksum="")),
         ("dataset", lambda data: replace(data, X=np.where(data.X == 7, np.nan, data.X))),
-        ("dataset", lambda data: units(data, np.arange(100) + 1)),
-        ("dataset", lambda data: replace(data, units=np.arange(100))),
+        ("dataset", lambda data: persons(data, np.arange(100) + 1)),
+        ("dataset", lambda data: replace(data, persons=np.arange(100))),
         ("dataset", lambda data: replace(data, public=Part(data.X[:, :1], None, "b"))),
         ("dataset", lambda data: replace(data, test=Part(data.X, data.y + 5, "b"))),
-        ("dataset", lambda data: replace(data, remarks=("two\nlines",))),
-        ("dataset", lambda data: replace(data, public_remarks=("of a private cell",))),
+        ("dataset", lambda data: replace(data, warnings=("two\nlines",))),
+        ("dataset", lambda data: replace(data, public_warnings=("of a private cell",))),
         ("again", lambda data: replace(data, X=data.X + np.random.rand())),  # noqa: NPY002
         ("refused", lambda data: None),
         (None, lambda data: data),

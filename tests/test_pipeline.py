@@ -176,6 +176,6 @@ def test_rows_share_a_split_only_where_all_that_it_depends_on_is_the_same():
 def test_a_run_that_costs_more_than_its_guarantee_fails():
     """Half of the noise, or a promise above what was asked: neither gives a result."""
     run = _prepare("mechanism=gaussian", "eps=1")
-    half = dataclasses.replace(run.plan, sigma=run.plan.sigma / 2)
+    half = dataclasses.replace(run.mechanism, sigma=run.mechanism.sigma / 2)
     with pytest.raises(RuntimeError, match=r"costs eps=2\.\d+.*: above the guarantee"):
-        pipeline.run_repeat(dataclasses.replace(run, whole=dataclasses.replace(run.whole, plan=half)), 0)
+        pipeline.run_repeat(dataclasses.replace(run, whole=dataclasses.replace(run.whole, mechanism=half)), 0)

@@ -60,7 +60,7 @@ _CLOSE = 0.1
 class ActiveDesign(Design):
     """K, ell (`labels`) and m (`points`, the length of the stream) of active queries at n."""
 
-    plan: Gaussian
+    mechanism: Gaussian
     labels: int
 
 
@@ -78,8 +78,8 @@ def active_design(tau: float, n: int, privacy: Privacy, labels: float, points: f
         if wanted == ell:
             break
         ell = wanted
-    plan = Gaussian(privacy.eps, privacy.delta, sigma, 1.0, ell=ell, rule="liu2021")
-    return ActiveDesign(n, teachers, max(1, n // teachers), max(2, math.ceil(points / goal)), plan, ell)
+    mechanism = Gaussian(privacy.eps, privacy.delta, sigma, 1.0, ell=ell, rule="liu2021")
+    return ActiveDesign(n, teachers, max(1, n // teachers), max(2, math.ceil(points / goal)), mechanism, ell)
 
 
 def best_error(trained: FloatArray, sigma: float) -> float:
@@ -168,17 +168,17 @@ def _once(
     rng = np.random.default_rng(data)
     trained = thresholds.train(family, at.n_teachers, at.size, rng)
     x = rng.uniform(-1.0, 1.0, at.points)
-    told = Disagreement(rule.constant, rule.theta, rule.failure, best_error(trained, at.plan.sigma))
-    oracle = _Labels(at.plan.session(Door.seeded(noise)), trained, x)
+    told = Disagreement(rule.constant, rule.theta, rule.failure, best_error(trained, at.mechanism.sigma))
+    oracle = _Labels(at.mechanism.session(Door.seeded(noise)), trained, x)
     answers, learnt = told.learn(PublicPoints(x[:, None]), np.arange(len(x)), oracle, at.labels)
     active = float(np.clip(learnt.threshold_, -1.0, 1.0))
     some = rng.uniform(-1.0, 1.0, at.labels)
-    given = _Labels(at.plan.session(Door.seeded(more)), trained, some).answer_all(np.arange(at.labels))
+    given = _Labels(at.mechanism.session(Door.seeded(more)), trained, some).answer_all(np.arange(at.labels))
     as_many = thresholds.learn(some, [answer.label for answer in given])
     rng = np.random.default_rng(last.spawn(1)[0])
     trained = thresholds.train(family, other.n_teachers, other.size, rng)
     x = rng.uniform(-1.0, 1.0, other.points)
-    given = _Labels(other.plan.session(Door.seeded(last)), trained, x).answer_all(np.arange(len(x)))
+    given = _Labels(other.mechanism.session(Door.seeded(last)), trained, x).answer_all(np.arange(len(x)))
     passive = thresholds.learn(x, [answer.label for answer in given])
     students = [float(family.disagreement(t)) for t in (active, as_many, passive)]
     return [*students, float(answers.n_asked)]

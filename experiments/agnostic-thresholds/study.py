@@ -100,7 +100,7 @@ def _blowup(instance: Instance, n: int, p: dict[str, Any], seed: np.random.SeedS
     cutoff = methods.theorem_cutoff(instance.gamma, p["alpha"], m, p["failure"])
     few = methods.theorem_cutoff(0.0, p["alpha"], m // 2, p["failure"])  # relabelled, gamma is 0
     rest = (p["agreement"], p["failure"])
-    plans = {
+    calibrated = {
         "BTT18": feasible(methods.binclas, sizes, p["rule"], cutoff, *rest),
         "AgPrivCl": feasible(methods.with_teachers, "agprivcl", sizes, *rest, cutoff=few),
         "Universal": feasible(methods.with_teachers, "universal", sizes, *rest, cutoff=few, first=m // 2),
@@ -112,7 +112,7 @@ def _blowup(instance: Instance, n: int, p: dict[str, Any], seed: np.random.SeedS
         return *instance.draw(n, rng), instance.points(m, rng), instance.points(4000, rng)
 
     best, found = [], []  # of each repeat; by method: error, unanswered, the model's error
-    for (_, _, points, fresh), learnt in methods.repeated(plans, draw, seed, p["repeats"]):
+    for (_, _, points, fresh), learnt in methods.repeated(calibrated, draw, seed, p["repeats"]):
         best.append(instance.best(points))
         labels = {name: methods.public_labels(one, m) for name, one in learnt.items()}
         found.append(
@@ -126,24 +126,24 @@ def _blowup(instance: Instance, n: int, p: dict[str, Any], seed: np.random.SeedS
             }
         )
     rows = []
-    for name, plan in plans.items():
+    for name, mechanism in calibrated.items():
         row: Row = {"part": "blow-up", "data": instance.name, "gamma": instance.gamma, "eps": p["eps"]}
         row |= {"n": n, "method": name}
         of = np.array([one.get(name, [math.nan] * 3) for one in found])
-        row["factor"], row["ci95"] = ratio_ci(of[:, 0], best) if plan else (math.nan, math.nan)
+        row["factor"], row["ci95"] = ratio_ci(of[:, 0], best) if mechanism else (math.nan, math.nan)
         row["unanswered"], row["student's factor"] = of[:, 1:].mean(axis=0).tolist()
-        rows.append(row | {"teachers": plan.n_teachers if plan else 0, "repeats": p["repeats"]})
+        rows.append(row | {"teachers": mechanism.n_teachers if mechanism else 0, "repeats": p["repeats"]})
     return rows
 
 
 def _excess(n: int, repeats: int, p: dict[str, Any], seed: np.random.SeedSequence) -> list[Row]:
     family = Family(p["tau"], 1.0, 1.0)
     m, rest = p["excess_points"], (p["agreement"], p["failure"])
-    plans: dict[tuple[str, float], Mechanism | None] = {}
+    calibrated: dict[tuple[str, float], Mechanism | None] = {}
     for eps in p["excess_eps"]:
         sizes = Sizes(eps, p["delta"], n, m, "thresholds")
         cutoff = p["excess_cutoff"]
-        plans |= {
+        calibrated |= {
             ("AgPrivCl", eps): feasible(methods.with_teachers, "agprivcl", sizes, *rest, cutoff=cutoff),
             ("LWY25", eps): feasible(methods.learner, "realizable_to_agnostic", sizes),
             ("SSPP", eps): feasible(methods.learner, "sspp", sizes),
@@ -154,8 +154,10 @@ def _excess(n: int, repeats: int, p: dict[str, Any], seed: np.random.SeedSequenc
         y = (2 * rng.random(n) - 1 < family.advantage(x)).astype(np.int64)
         return x[:, None], y, 2 * rng.random((m, 1)) - 1
 
-    found: dict[tuple[str, float], list[float]] = {key: [] for key in [*plans, ("not private", math.inf)]}
-    for (X, y, _), learnt in methods.repeated(plans, draw, seed, repeats):
+    found: dict[tuple[str, float], list[float]] = {
+        key: [] for key in [*calibrated, ("not private", math.inf)]
+    }
+    for (X, y, _), learnt in methods.repeated(calibrated, draw, seed, repeats):
         models = {key: one.model for key, one in learnt.items()}
         models["not private", math.inf] = CLASSES["thresholds"].erm(X, y)
         for key, model in models.items():
@@ -163,7 +165,7 @@ def _excess(n: int, repeats: int, p: dict[str, Any], seed: np.random.SeedSequenc
     rows = []
     for (name, eps), values in found.items():
         mean, half = mean_ci(values) if values else (math.nan, math.nan)
-        made = plans.get((name, eps))
+        made = calibrated.get((name, eps))
         row = {"part": "excess", "data": f"tau = {p['tau']:g}", "eps": eps, "n": n, "method": name}
         row |= {"excess": mean, "excess ci95": half}
         row |= {"teachers": made.n_teachers if made else 0, "repeats": repeats}

@@ -149,12 +149,12 @@ def with_teachers(
     InfeasibleError where the sample is too small.
     """
 
-    def plan(n_teachers: int) -> Mechanism:
+    def calibrated(n_teachers: int) -> Mechanism:
         chosen = {"hypotheses": sizes.hypotheses, **options}
         return mechanisms.calibrate(name, chosen, sizes.setting(n_teachers))
 
     # teachers of one record show how large the sample is and what its sparse vector needs
-    made: Any = plan(sizes.n)
+    made: Any = calibrated(sizes.n)
     answering = getattr(made, "answering", made)
     needed, sampled = (
         enough_teachers(answering.mechanism.calibration, agreement, failure),
@@ -162,7 +162,7 @@ def with_teachers(
     )
     if needed > sampled // (size or 1):
         raise InfeasibleError(f"{needed} teachers of {size or 1} records, {sampled} records in the sample")
-    return plan(sizes.n // (size or sampled // needed))
+    return calibrated(sizes.n // (size or sampled // needed))
 
 
 def feasible(make: Callable[..., Mechanism], *sizes: Any, **options: Any) -> Mechanism | None:
@@ -172,29 +172,33 @@ def feasible(make: Callable[..., Mechanism], *sizes: Any, **options: Any) -> Mec
     return None
 
 
-def run(plan: Mechanism, X: FloatArray, y: Any, points: FloatArray, seed: np.random.SeedSequence) -> Released:
+def run(
+    mechanism: Mechanism, X: FloatArray, y: Any, points: FloatArray, seed: np.random.SeedSequence
+) -> Released:
     """Run it on records and public points; noise and everything else from different streams."""
     noise, other = seed.spawn(2)
     private = Private(PrivateRecords(X, y))
-    return plan.release(private, PublicPoints(points), Door.seeded(noise), np.random.default_rng(other))
+    return mechanism.release(private, PublicPoints(points), Door.seeded(noise), np.random.default_rng(other))
 
 
 def repeated(
-    plans: Mapping[Key, Mechanism | None],
+    calibrated: Mapping[Key, Mechanism | None],
     draw: Callable[[np.random.Generator], Sample],
     seed: np.random.SeedSequence,
     repeats: int,
 ) -> Iterator[tuple[Sample, dict[Key, Released]]]:
-    """Draw a sample (X, y, public points, and more) and run every plan on it; repeatedly.
+    """Draw a sample (X, y, public points, and more) and run every mechanism on it; repeatedly.
 
-    The same samples whenever it is called with the same seed. A plan that is None is left out.
+    The same samples whenever it is called with the same seed. A mechanism that is None is left out.
     """
     for own in streams(seed, repeats):
-        data, *noise = own.spawn(1 + len(plans))
+        data, *noise = own.spawn(1 + len(calibrated))
         sample = draw(np.random.default_rng(data))
         X, y, points, *_ = sample
-        each = [(name, plan, one) for (name, plan), one in zip(plans.items(), noise, strict=True) if plan]
-        yield sample, {name: run(plan, X, y, points, one) for name, plan, one in each}
+        each = [
+            (name, made, one) for (name, made), one in zip(calibrated.items(), noise, strict=True) if made
+        ]
+        yield sample, {name: run(made, X, y, points, one) for name, made, one in each}
 
 
 def public_labels(released: Released, n_points: int) -> IntArray:

@@ -70,7 +70,7 @@ class Design:
     n_teachers: int
     size: int
     points: int
-    plan: VoteMechanism
+    mechanism: VoteMechanism
 
     @property
     def facts(self) -> dict[str, int]:
@@ -96,8 +96,8 @@ def design(mechanism: str, tau: float, n: int, privacy: Privacy, points: float, 
     def plan_at(m: int) -> tuple[VoteMechanism, int]:
         if mechanism == "gaussian":
             sigma = gaussian.calibrate_sigma_zcdp(privacy.eps, privacy.delta, m)
-            plan: VoteMechanism = Gaussian(privacy.eps, privacy.delta, sigma, 1.0, ell=m)
-            return plan, math.ceil(6 * sigma * math.sqrt(2 * math.log(2 * n)))
+            gaussian_noise = Gaussian(privacy.eps, privacy.delta, sigma, 1.0, ell=m)
+            return gaussian_noise, math.ceil(6 * sigma * math.sqrt(2 * math.log(2 * n)))
         c = svt.calibrate(privacy.calibration, privacy.eps, privacy.delta, m, min(cutoff, m))
         # two thirds agree: n1 - n2 >= K/3, so dist >= K/6 - 1
         return SparseVector(c, ell=c.ell), math.ceil(6 * (c.margin(privacy.failure / m) + 1))
@@ -110,10 +110,10 @@ def design(mechanism: str, tau: float, n: int, privacy: Privacy, points: float, 
             break
         m = math.sqrt(m * wanted)  # damped: K grows with m
     m_used = max(2, round(m))
-    plan, teachers = plan_at(m_used)
+    made, teachers = plan_at(m_used)
     if teachers > n:
         raise ConfigError("params.n", n, f"at least {teachers} records, one for each teacher of {mechanism}")
-    return Design(n, teachers, n // teachers, m_used, plan)
+    return Design(n, teachers, n // teachers, m_used, made)
 
 
 # --- curves -------------------------------------------------------------------------------------

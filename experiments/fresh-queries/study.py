@@ -29,7 +29,7 @@ from scipy.stats import binom
 from pate_cli import mechanisms
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.agnostic.private_prediction import PredictionPlan
+from pate_cli.mechanisms.agnostic.private_prediction import PrivatePrediction
 from pate_cli.privacy.door import Door
 from pate_cli.results.figures import STYLES
 from pate_cli.results.findings import Progress, StudyResult
@@ -131,7 +131,7 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
     return StudyResult(table, {"error": lambda: _draw(table, p)}, verdicts, _notes(p))
 
 
-def _plan(eps: float, n: int, p: dict[str, Any]) -> PredictionPlan:
+def _plan(eps: float, n: int, p: dict[str, Any]) -> PrivatePrediction:
     """One query of the mechanism, at the sizes of the study."""
     options = {"hypotheses": "thresholds", "calibration": p["calibration"], "alpha": p["alpha"], "queries": 1}
     setting = Sizes(eps, 0.0, n, 2, "thresholds").setting(max(1, n // p["size"]))
@@ -143,11 +143,11 @@ def _plan(eps: float, n: int, p: dict[str, Any]) -> PredictionPlan:
 
 
 def _once(
-    family: Family, plan: PredictionPlan, records: PrivateRecords, seed: np.random.SeedSequence
+    family: Family, mechanism: PrivatePrediction, records: PrivateRecords, seed: np.random.SeedSequence
 ) -> tuple[float, float, float, bool]:
     """Excess and disagreement of the answer, excess of the relabelling threshold, whether Lemma 4.1 holds."""
     source = Door.seeded(seed)
-    T, labels = plan.division.relabelled(plan.classroom.hypotheses, records, source)
+    T, labels = mechanism.division.relabelled(mechanism.classroom.hypotheses, records, source)
     x = T[:, 0]
     ordered = np.sort(x)
     ones = int(np.count_nonzero(labels))
@@ -156,14 +156,14 @@ def _once(
     high = ordered[cut] if cut < len(x) else 1.0
     chosen = float((low + high) / 2)
     # equal parts of T, which is in random order, as `Classroom.votes` deals them
-    part = np.arange(len(x)) * plan.n_teachers // len(x)
-    trained = np.array([_consistent(x[part == k], labels[part == k]) for k in range(plan.n_teachers)])
-    excess, differs = error_of(family, trained, plan.vote_eps)
+    part = np.arange(len(x)) * mechanism.n_teachers // len(x)
+    trained = np.array([_consistent(x[part == k], labels[part == k]) for k in range(mechanism.n_teachers)])
+    excess, differs = error_of(family, trained, mechanism.vote_eps)
     errors = np.abs(np.clip(trained, -1.0, 1.0) - chosen) / 2
     # the least alpha for which the teachers are good enough, and enough of them
-    alpha = 4 * max(float(errors.max()), math.exp(-plan.n_teachers * plan.vote_eps / 6))
+    alpha = 4 * max(float(errors.max()), math.exp(-mechanism.n_teachers * mechanism.vote_eps / 6))
     inside = np.clip(trained, -1.0, 1.0) - chosen  # the chosen threshold moved to 0
-    holds = error_of(Family(1.0, 1.0, 1.0), inside, plan.vote_eps)[1] <= alpha
+    holds = error_of(Family(1.0, 1.0, 1.0), inside, mechanism.vote_eps)[1] <= alpha
     return excess, differs, float(family.excess(chosen)), holds
 
 
@@ -176,7 +176,9 @@ def _consistent(x: FloatArray, labels: Any) -> float:
     return float((low + high) / 2) if (labels == 1).any() else 1.0
 
 
-def _row(tau: float, eps: float, n: int, plan: PredictionPlan, found: FloatArray, plain: FloatArray) -> Row:
+def _row(
+    tau: float, eps: float, n: int, mechanism: PrivatePrediction, found: FloatArray, plain: FloatArray
+) -> Row:
     return {
         "tau": tau,
         "eps": eps,
@@ -185,9 +187,9 @@ def _row(tau: float, eps: float, n: int, plan: PredictionPlan, found: FloatArray
         **with_ci("differs from h*", "its ci95", found[:, 1]),
         **with_ci("of relabelling", "ci95 of it", found[:, 2]),
         **with_ci("not private", "ci95 without", plain[:, 0]),
-        "relabelled": plan.division.t,
-        "teachers": plan.n_teachers,
-        "eps a vote": plan.vote_eps,
+        "relabelled": mechanism.division.t,
+        "teachers": mechanism.n_teachers,
+        "eps a vote": mechanism.vote_eps,
         "repeats": len(found),
     }
 
@@ -240,17 +242,19 @@ def _control(p: dict[str, Any]) -> list[Verdict]:
     """Teachers of labels that are never wrong: the mean error of an answer against the closed form."""
     family = Family(1.0, 1.0, 1.0)
     seed = np.random.SeedSequence(p["seed"], spawn_key=(len(p["taus"]),))
-    plan = _plan(p["eps"][-1], p["n"][-1], p)
+    mechanism = _plan(p["eps"][-1], p["n"][-1], p)
     made = []
     for size, own in zip(p["control"], seed.spawn(len(p["control"])), strict=True):
         rng = np.random.default_rng(own)
         each = [
-            error_of(family, thresholds.train(family, plan.n_teachers, size, rng), plan.vote_eps)[1]
+            error_of(family, thresholds.train(family, mechanism.n_teachers, size, rng), mechanism.vote_eps)[1]
             for _ in range(p["control_repeats"])
         ]
-        exact = exact_error(size, plan.n_teachers, plan.vote_eps)
+        exact = exact_error(size, mechanism.n_teachers, mechanism.vote_eps)
         gap = Interval.of(np.array(each) / exact - 1)
-        claim = f"control: error of an answer by {plan.n_teachers} teachers of {size} clean records is exact"
+        claim = (
+            f"control: error of an answer by {mechanism.n_teachers} teachers of {size} clean records is exact"
+        )
         says = f"{gap.less(-1).text(4)} times {exact:.5g}"
         made.append(close(claim, gap, _SLACK, says, len(p["control"])))
     return made

@@ -180,10 +180,12 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
     for case, seed in seeded(cases, p["seed"], progress):
         own = seed.spawn(p["repeats"])
         for rule in _RULES:
-            plan = SparseVector(svt.calibrate(rule, p["eps"], p["delta"], case.m, case.cutoff), ell=case.m)
-            logs = [_fewest(case, plan, one) for one in own[: p["searches"]]]
+            mechanism = SparseVector(
+                svt.calibrate(rule, p["eps"], p["delta"], case.m, case.cutoff), ell=case.m
+            )
+            logs = [_fewest(case, mechanism, one) for one in own[: p["searches"]]]
             for which, teachers in case.teachers.items():
-                runs = [_once(case, plan, teachers, one) for one in own]
+                runs = [_once(case, mechanism, teachers, one) for one in own]
                 rows.append(_row(case, rule, which, teachers, runs, logs))
                 if (rule, which) == (_RULES[0], _KS[1]):
                     verdicts.append(_excess(case, np.array([one.excess for one in runs]), len(cases)))
@@ -203,14 +205,14 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
     return StudyResult(table, {"teachers": lambda: _draw(table)}, verdicts, notes)
 
 
-def _once(case: _Case, plan: SparseVector, n_teachers: int, seed: np.random.SeedSequence) -> _Run:
+def _once(case: _Case, mechanism: SparseVector, n_teachers: int, seed: np.random.SeedSequence) -> _Run:
     """Run Algorithms 2 and 3 once."""
     data, noise = streams(seed, 2)
     rng = np.random.default_rng(data)
     x = rng.standard_normal(case.m)
     truth = case.instance.in_the_limit(x)
     ones = case.instance.counts(n_teachers, x, rng)
-    labels, finished = labels_of(plan, ones, n_teachers, Door.seeded(noise))
+    labels, finished = labels_of(mechanism, ones, n_teachers, Door.seeded(noise))
     wrong = int(np.sum(labels != truth))
     coins = rng.integers(2, size=case.m)
     student = best_step(x, np.where(labels == UNANSWERED, coins, labels))
@@ -223,9 +225,9 @@ def _once(case: _Case, plan: SparseVector, n_teachers: int, seed: np.random.Seed
     )
 
 
-def _fewest(case: _Case, plan: SparseVector, seed: np.random.SeedSequence) -> float:
+def _fewest(case: _Case, mechanism: SparseVector, seed: np.random.SeedSequence) -> float:
     """Logarithm of the fewest teachers with which this repeat's run holds, to within 2%."""
-    return fewest(lambda teachers: _once(case, plan, teachers, seed).held, case.teachers[_KS[1]], _STEP)
+    return fewest(lambda teachers: _once(case, mechanism, teachers, seed).held, case.teachers[_KS[1]], _STEP)
 
 
 def _row(

@@ -93,7 +93,7 @@ class Method:
 
     name: str
     case: Case
-    plan: VoteMechanism
+    mechanism: VoteMechanism
     teachers: int
     share: float = 1.0  # of the private records that its teachers get
     sizes: FloatArray = field(default_factory=lambda: np.empty(0))
@@ -112,7 +112,7 @@ class Method:
         # relabelled by a hypothesis that knows the target, as one chosen on the whole sample does
         known = knows_target(size, 2 * alpha, 0.0 if self.name == "AgPrivCl" else gamma)
         ones = np.where(target, int(rng.binomial(self.teachers, known)), 0)
-        labels, _ = labels_of(self.plan, ones, self.teachers, Door.seeded(noise))
+        labels, _ = labels_of(self.mechanism, ones, self.teachers, Door.seeded(noise))
         return float(np.mean(labels != target))
 
     def fewest(self, seed: np.random.SeedSequence) -> int:
@@ -190,9 +190,9 @@ def _left_by_relabelling(eps: float, delta: float) -> tuple[float, float, float]
     """Eps and delta of AgPrivCl's sparse vector, and the share of the records that it samples."""
     sizes = Sizes(eps, delta, _PLENTY, 1, "thresholds")
     options = {"hypotheses": "thresholds", "cutoff": 1}
-    plan: Any = mechanisms.calibrate("agprivcl", options, sizes.setting(_PLENTY))
-    inner = plan.mechanism.calibration
-    return inner.eps, inner.delta, plan.n_sampled / _PLENTY
+    mechanism: Any = mechanisms.calibrate("agprivcl", options, sizes.setting(_PLENTY))
+    inner = mechanism.mechanism.calibration
+    return inner.eps, inner.delta, mechanism.n_sampled / _PLENTY
 
 
 def knows_target(size: int, mass: float, gamma: float) -> float:
@@ -208,27 +208,27 @@ def knows_target(size: int, mass: float, gamma: float) -> float:
     return float(law @ binom.sf((seen + 2 + 1) // 2 - 1, seen, 1 - gamma))
 
 
-def exact_failures(plan: Gaussian, n_teachers: int, mass: float, known: float) -> float:
+def exact_failures(mechanism: Gaussian, n_teachers: int, mass: float, known: float) -> float:
     """Exact probability that a query fails under composition, where votes are binomial and noise is Gaussian.
 
     The target has mass `mass`, and a teacher knows it with probability `known`; all are right elsewhere.
     """
     counts = np.arange(n_teachers + 1)
-    missed = binom.pmf(counts, n_teachers, known) @ ndtr((n_teachers / 2 - counts) / plan.sigma)
-    return float(mass * missed + (1 - mass) * ndtr(-n_teachers / (2 * plan.sigma)))
+    missed = binom.pmf(counts, n_teachers, known) @ ndtr((n_teachers / 2 - counts) / mechanism.sigma)
+    return float(mass * missed + (1 - mass) * ndtr(-n_teachers / (2 * mechanism.sigma)))
 
 
 def _gap(composition: Method, seeds: Sequence[np.random.SeedSequence]) -> tuple[Interval, float]:
     """Simulated failures of composition less the exact probability, and that probability."""
-    plan: Any = composition.plan
+    mechanism: Any = composition.mechanism
     _, gamma, alpha, _ = composition.case
     size = int(np.median(composition.sizes))
-    exact = exact_failures(plan, composition.teachers, 2 * alpha, knows_target(size, 2 * alpha, gamma))
+    exact = exact_failures(mechanism, composition.teachers, 2 * alpha, knows_target(size, 2 * alpha, gamma))
     return Interval.of(composition.failures(size, one) - exact for one in seeds), exact
 
 
 def _row(one: Method) -> dict[str, Any]:
-    calibration, case = getattr(one.plan, "calibration", None), one.case
+    calibration, case = getattr(one.mechanism, "calibration", None), one.case
     mean, half = mean_ci(one.logs)
     return {
         "method": one.name,

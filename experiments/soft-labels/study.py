@@ -25,7 +25,7 @@ from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners import make_learner
 from pate_cli.mechanisms.base import VoteMechanism
-from pate_cli.mechanisms.soft import SoftPlan, SoftSession, fit_on_scores, score_bins
+from pate_cli.mechanisms.soft import Soft, SoftSession, fit_on_scores, score_bins
 from pate_cli.privacy.door import Door
 from pate_cli.results.figures import STYLES, band, new_figure
 from pate_cli.results.findings import Progress, StudyResult
@@ -80,7 +80,7 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
     return StudyResult(table, figures, verdicts, notes)
 
 
-def _plans(eps: float, p: dict[str, Any]) -> tuple[VoteMechanism | None, SoftPlan | None]:
+def _plans(eps: float, p: dict[str, Any]) -> tuple[VoteMechanism | None, Soft | None]:
     """The hard and the soft mechanism at eps; None where it cannot answer."""
     sizes = Sizes(eps, p["delta"], p["n"], p["points"], "thresholds", p["features"])
     setting = replace(sizes.setting(p["teachers"]), student=("logistic", {}))

@@ -144,7 +144,7 @@ def run_once(family: Family, at: tnc.Design, seed: np.random.SeedSequence) -> tu
     rng = np.random.default_rng(data)
     trained = thresholds.train(family, at.n_teachers, at.size, rng)
     x = rng.uniform(-1.0, 1.0, at.points)
-    given = at.plan.session(Door.seeded(noise)).answer_all(thresholds.votes(trained, x))
+    given = at.mechanism.session(Door.seeded(noise)).answer_all(thresholds.votes(trained, x))
     labels = np.full(at.points, UNANSWERED)
     labels[: len(given)] = [answer.label for answer in given]
     missing = labels == UNANSWERED

@@ -91,8 +91,8 @@ def _at(m: int, first: int, p: dict[str, Any], seed: np.random.SeedSequence) -> 
         cutoff = bisect_left(range(1, wanted + 1), True, key=lambda T: make(T, p["n"]) is None)
         if cutoff == 0:
             raise ConfigError("params.n", p["n"], f"more records: {name} cannot answer {m} points")
-        plan = make(cutoff, p["n"])
-        found = _measure(plan, Instance("noise", p["gamma"]), sizes, asked, seed, p["repeats"])
+        mechanism = make(cutoff, p["n"])
+        found = _measure(mechanism, Instance("noise", p["gamma"]), sizes, asked, seed, p["repeats"])
         published = (min(p["eps"], 1.0), p["delta"], asked, p["alpha"], p["beta"], 1)
         rows.append(
             {"m": m, "method": name}
@@ -101,14 +101,14 @@ def _at(m: int, first: int, p: dict[str, Any], seed: np.random.SeedSequence) -> 
             | with_ci("after", "ci95 after", found[:, 2])
             | with_ci("after less before", "ci95 of that", found[:, 2] - found[:, 1])
             | {"unanswered": Interval.of(found[:, 3]).mean, "T": cutoff, "T of the theorem": wanted}
-            | {"teachers": plan.n_teachers, "records needed": fewest_records(partial(make, wanted))}
+            | {"teachers": mechanism.n_teachers, "records needed": fewest_records(partial(make, wanted))}
             | {"as published": records_of_theorem_7(*published), "repeats": p["repeats"]}
         )
     return rows
 
 
 def _measure(
-    plan: Any, instance: Instance, sizes: Sizes, first: int, seed: np.random.SeedSequence, repeats: int
+    mechanism: Any, instance: Instance, sizes: Sizes, first: int, seed: np.random.SeedSequence, repeats: int
 ) -> FloatArray:
     """Wrong or unanswered in all, among the first m_o, after them; and unanswered in all; of each repeat."""
 
@@ -116,7 +116,7 @@ def _measure(
         return *instance.draw(sizes.n, rng), instance.points(sizes.m, rng)
 
     found, later = [], sizes.m - first
-    for (_, _, points), learnt in methods.repeated({"": plan}, draw, seed, repeats):
+    for (_, _, points), learnt in methods.repeated({"": mechanism}, draw, seed, repeats):
         labels, asked = methods.public_labels(learnt[""], sizes.m), learnt[""].answers.asked
         early, late = asked[: len(asked) - later], asked[len(asked) - later :]
         given = labels[early] != UNANSWERED

@@ -214,11 +214,11 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             declared = None if self.schema is None else read_schema(self.schema)
             bought = generated and self.classes is None and declared is not None and declared.classes_bought
             labels, codes = self._codes(y, bought=bought)
-            units = None if groups is None else frames.persons(groups, warn=not exact)
-        if units is not None and units.shape != (len(y),):
-            raise ValueError(f"groups: {units.shape[0]} values; accepted: {len(y)}, one for each record")
+            persons = None if groups is None else frames.persons(groups, warn=not exact)
+        if persons is not None and persons.shape != (len(y),):
+            raise ValueError(f"groups: {persons.shape[0]} values; accepted: {len(y)}, one for each record")
         if X_public is None:
-            X, codes, X_public, units = self._shared(X, codes, units, streams.split)
+            X, codes, X_public, persons = self._shared(X, codes, persons, streams.split)
         elif not generated:
             X_public = self._checked(X_public)
         if not generated and hasattr(X_public, "tocsr") != hasattr(X, "tocsr"):  # both sparse, or both dense
@@ -240,8 +240,8 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 source="Python",
                 encoder=encoder,
                 public=public,
-                units=units,
-                unit=None if units is None else "group",
+                persons=persons,
+                person_column=None if persons is None else "group",
             )
             ready = pipeline.prepare(self._config(), dataset, exact=exact)
             if exact:
@@ -301,7 +301,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return names, codes.astype(np.int64)
 
     def _shared(
-        self, X: Any, codes: IntArray, units: IntArray | None, rng: np.random.Generator
+        self, X: Any, codes: IntArray, persons: IntArray | None, rng: np.random.Generator
     ) -> tuple[Any, IntArray, Any, IntArray | None]:
         """Take public points from the private records: all of a group, or single records."""
         share = self.public_share
@@ -311,12 +311,12 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         if not 0 < share < 1:
             raise ValueError(f"public_share: got {share!r}; accepted: a number in (0, 1)")
-        owner = np.arange(len(codes)) if units is None else units
+        owner = np.arange(len(codes)) if persons is None else persons
         n = int(owner.max()) + 1
         chosen = rng.permutation(n)[: math.ceil(share * n)]
         theirs = np.isin(owner, chosen)
         rows = X.iloc if hasattr(X, "iloc") else X
-        left = None if units is None else np.unique(units[~theirs], return_inverse=True)[1]
+        left = None if persons is None else np.unique(persons[~theirs], return_inverse=True)[1]
         if theirs.all():
             raise ValueError(f"X: {len(codes)} sample(s) are too few to share with public_share={share}")
         return rows[~theirs], codes[~theirs], rows[theirs], left

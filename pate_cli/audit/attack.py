@@ -115,7 +115,7 @@ def _audit_one(
     return findings
 
 
-def differing_paths(plan: VoteMechanism, pairs: Sequence[VoteAttack | SampledAttack]) -> list[str]:
+def differing_paths(mechanism: VoteMechanism, pairs: Sequence[VoteAttack | SampledAttack]) -> list[str]:
     """Names of methods whose answers differ from those of `ask`, which attacks use, at equal noise.
 
     A separate path to one run's answers, for speed or by mistake, would escape an audit of many runs. So one
@@ -128,7 +128,7 @@ def differing_paths(plan: VoteMechanism, pairs: Sequence[VoteAttack | SampledAtt
     for counts, stream in product(sides, (0, 1)):
         votes = Votes(counts, int(counts[0].sum()))
         attacked, one_by_one, together = (
-            plan.session(Door.seeded(np.random.SeedSequence([0, stream]))) for _ in range(3)
+            mechanism.session(Door.seeded(np.random.SeedSequence([0, stream]))) for _ in range(3)
         )
         expected: list[Answer] = []
         while len(expected) < votes.n_queries and not attacked.exhausted:

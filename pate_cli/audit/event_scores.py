@@ -163,7 +163,9 @@ def _table(
 # -- mechanisms on votes ----------------------------------------------------------------------
 
 
-def of_votes(plan: VoteMechanism, attack: VoteAttack, runs: int, streams: Sequence[Stream]) -> EventScores:
+def of_votes(
+    mechanism: VoteMechanism, attack: VoteAttack, runs: int, streams: Sequence[Stream]
+) -> EventScores:
     """Learn scores of the labels and noisy counts of the session that a run uses.
 
     Naive Bayes on the outcomes, a linear discriminant on the noisy counts; each learnt query by query, and
@@ -177,7 +179,7 @@ def of_votes(plan: VoteMechanism, attack: VoteAttack, runs: int, streams: Sequen
         starts = range(0, runs, _CHUNK)
         for start, child in zip(starts, stream.spawn(len(starts)), strict=True):
             chunk = slice(start, min(start + _CHUNK, runs))
-            session = plan.session(Door.seeded(child), chunk.stop - start)
+            session = mechanism.session(Door.seeded(child), chunk.stop - start)
             for query, counts in enumerate(attack.neighbour if neighbour else attack.counts):
                 if session.exhausted:
                     break

@@ -16,7 +16,7 @@ from pate_cli.datasets.column import Column
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.features.generated import Generated, Marginals
 from pate_cli.mechanisms.votes import VoteAttack
-from pate_cli.runs.guarantee import MarginalsAudit, whole
+from pate_cli.runs.guarantee import MarginalsAudit, calibrate_whole
 from pate_cli.runs.schema_audit import SchemaAudit
 from pate_cli.types import Setting
 
@@ -76,7 +76,7 @@ def make_target(
         known, texts = Column(low=0.0, high=1.0), Column("category", bought=True, missing=True)
         columns = {f"x{i}": texts if i < n_bought else known for i in range(n_columns)}
         points = Generated(None, None, "", columns, True)
-        beside = whole(calibrated, setting, points, config.generate.share, False)
+        beside = calibrate_whole(calibrated, setting, points, config.generate.share, False)
         of_points = cast(Marginals, beside.marginals)
         mechanism = MarginalsAudit(of_points, setting.delta)
         mechanism = SchemaAudit(beside.bought, of_points) if beside.bought else mechanism

@@ -58,14 +58,14 @@ def main(argv: list[str]) -> int:
     from rich.progress import Progress
 
     target = make_target(config, **{name: getattr(options, name) for name in _SIZES})
-    plan, attacks, numbers = target.mechanism, target.attacks, target.numbers
-    differing = [] if target.learner else differing_paths(plan, attacks)
+    mechanism, attacks, numbers = target.mechanism, target.attacks, target.numbers
+    differing = [] if target.learner else differing_paths(mechanism, attacks)
     runs = options.runs if target.learner else numbers["runs"]  # each attack on a learner has its own
     how = {"runs": runs, "confidence": options.confidence, "seed": options.seed}
     with Progress(console=err(), transient=True, disable=not err().is_terminal) as bar:
         task = bar.add_task("attacks", total=len(attacks))
-        findings = audit(plan, attacks, **how, advance=lambda: bar.advance(task))
-    worst, claim = max(findings, key=lambda finding: finding.bound), plan.guarantee
+        findings = audit(mechanism, attacks, **how, advance=lambda: bar.advance(task))
+    worst, claim = max(findings, key=lambda finding: finding.bound), mechanism.guarantee
     moved = numbers.get("votes_moved", 0)
     violation = worst.bound > claim.eps or bool(differing) or moved > 1
     m, beside = config.mechanism, "noisy marginals beside " * bool(options.marginals or options.bought)
@@ -82,7 +82,7 @@ def main(argv: list[str]) -> int:
         record = {
             "mechanism": m.oracle,
             "claim": {"eps": claim.eps, "delta": claim.delta, "mu": claim.mu, "how": claim.how},
-            "plan": plan.describe(),
+            "plan": mechanism.describe(),
             **numbers,
             "confidence": options.confidence,
             "seed": options.seed,

@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
     lines = [f"A: {a}", f"B: {b}"]
     tables = found.files
     if options.json:
-        notes = [text for each in tables.values() for text in (each.note, *each.remarks) if text]
+        notes = [text for each in tables.values() for text in (each.note, *each.footnotes) if text]
         shown = {name: each.records for name, each in tables.items()}
         print_json("compare", shown, [*lines, *notes], answer=plain(found.answer))
         return 0

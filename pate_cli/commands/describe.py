@@ -190,8 +190,8 @@ def _print(table: RecordTable, found: Described, options: argparse.Namespace) ->
             (one_line(name), kind, one_line(holds), f"{missing:,}" if missing else "", _decided(column))
         )
     print_grid(("column", "kind", "holds", "missing", "decided"), rows, right=("missing",))
-    for remark in found.remarks[:_MOST]:
-        print_line(one_line(remark))
+    for notice in found.warnings[:_MOST]:
+        print_line(one_line(notice))
     if found.asked and not found.refused:
         print_line("to decide:")
         for ask in found.asked:
@@ -320,7 +320,7 @@ def _print_json(table: RecordTable, found: Described, output: Path | None) -> No
         "refused": [{table.word: line, "why": why} for line, why in found.refused],
         "schema": None if output is None else str(output),
     }
-    print_json("data describe", {"table": content["columns"]}, found.remarks, content)
+    print_json("data describe", {"table": content["columns"]}, found.warnings, content)
 
 
 def _format(table: RecordTable, found: Described) -> dict[str, Any]:

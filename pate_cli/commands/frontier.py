@@ -33,7 +33,7 @@ from pate_cli.results.repeats import REPEATS, read_repeats
 from pate_cli.results.repeats_file import RepeatsFile
 from pate_cli.results.report import report
 from pate_cli.results.settings import BASELINES, LIMIT, dataset_name, row_hash
-from pate_cli.terminal import only_writer, remark
+from pate_cli.terminal import notice, only_writer
 
 __all__ = ["main"]
 
@@ -138,9 +138,11 @@ def _measured(plans: Mapping[str, Plan], options: argparse.Namespace, directory:
         for of, plan in plans.items()
         for row in plan.rows
     }
-    expected = [text for plan in plans.values() for row in plan.ready for text in row.prepared.expectations]
+    expected = [
+        text for plan in plans.values() for row in plan.ready for text in row.prepared.public_warnings
+    ]
     for text in dict.fromkeys(expected):
-        remark(text, "dim")
+        notice(text, "dim")
     table = RepeatsFile(directory, rows)
     for of, plan in plans.items():
         title = of if len(plans) > 1 else "frontier"

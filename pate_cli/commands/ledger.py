@@ -20,7 +20,7 @@ from pate_cli.release import Ledger, Protected, open_ledgers
 from pate_cli.release.ledger import shown
 from pate_cli.release.verification import charged_elsewhere
 from pate_cli.results.settings import dataset_name
-from pate_cli.terminal import err, out, remark
+from pate_cli.terminal import err, notice, out
 
 if TYPE_CHECKING:
     from pate_cli.types import Dataset
@@ -85,7 +85,7 @@ def _init(options: argparse.Namespace) -> int:
         options.eps,
         options.delta,
         higher=options.higher,
-        protects=Protected(dataset.unit),
+        protects=Protected(dataset.person_column),
         most_records=_most_records(options.most_records, dataset),
         digests=partial(record_digests, dataset),
         second=options.second,
@@ -95,12 +95,12 @@ def _init(options: argparse.Namespace) -> int:
     if unknown := [ledger_there.name for ledger_there in directory.ledgers() if not ledger_there.records]:
         text = f"an earlier pate began the ledger of {', '.join(unknown)}: whether these are its records"
         text += " shows only after pate ledger init --raise, with its file and its total"
-        remark(text)
+        notice(text)
     if elsewhere := charged_elsewhere(Path(), directory):
         names = ", ".join(map(str, elsewhere))
         text = f"releases here are charged to no ledger in {directory.path}: {names}; give a ledger of"
         text += " the same records no more than theirs had left, and know that it may open other public rows"
-        remark(text)
+        notice(text)
     there = ["--ledger", options.ledger] if options.ledger else []
     show_next("see what is left of it, at any time", [["pate", "ledger", "show", *there]])
     return 0
@@ -110,12 +110,14 @@ def _most_records(declared: int | None, dataset: Dataset) -> int | None:
     """Check the number of records of one person that is declared; ConfigError if one has more."""
     if declared is None:
         return None
-    if dataset.units is None:
+    if dataset.persons is None:
         raise ConfigError(
             "--most-records", declared, "nothing without dataset.unit: each record is by itself"
         )
-    if declared < (most := int(np.bincount(dataset.units).max())):
-        raise ConfigError("--most-records", declared, f"at least {most}, the records of one {dataset.unit}")
+    if declared < (most := int(np.bincount(dataset.persons).max())):
+        raise ConfigError(
+            "--most-records", declared, f"at least {most}, the records of one {dataset.person_column}"
+        )
     return declared
 
 

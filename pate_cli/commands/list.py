@@ -29,9 +29,9 @@ def main(argv: list[str]) -> int:
     found = [entry for entry in found if options.status in (None, entry.status)]
     found = [entry for entry in found if {*options.tag} <= {*entry.tags}]
     table = listing(found)
-    table.remarks.extend(f"left out: {path}: {reason}" for path, reason in unreadable)
+    table.footnotes.extend(f"left out: {path}: {reason}" for path, reason in unreadable)
     if not found:
-        table.remarks.append(f"no result found in {', '.join(options.paths)}")
+        table.footnotes.append(f"no result found in {', '.join(options.paths)}")
     print_table(table, options, "list")
     return 0
 

@@ -87,7 +87,7 @@ def main(argv: list[str]) -> int:
     if line.multirun or options.csv or options.json:
         return _print_points(rows, options, argv, multirun=line.multirun)
     (row,) = rows
-    for text in () if options.quiet else row.prepared.expectations:  # broken between words on a terminal
+    for text in () if options.quiet else row.prepared.public_warnings:  # broken between words on a terminal
         err().print(f"pate: eps {row.config.eps:g}, {text}", markup=False, soft_wrap=not err().is_terminal)
     found = plan_report.one(row, _trained_on(row))
     found = replace(found, next_step=("run it", [["pate", *typed]])) if tune else found
@@ -101,7 +101,7 @@ def main(argv: list[str]) -> int:
         ]
         print_line("")
         print_grid(table.columns, cells, right=right, title=table.title, caption=table.caption)
-    if (better := row.prepared.plan.better(row.prepared.setting)) and not options.quiet:
+    if (better := row.prepared.mechanism.better(row.prepared.setting)) and not options.quiet:
         print_line(f"mechanism={better} is nearly always better with such teachers.")
     return 0
 
@@ -118,7 +118,7 @@ def _print_points(
         for name, of in zip(("sizes", "numbers"), _tables(rows[0]), strict=False):
             heads = ("name", *of.columns[1:])
             shown[name] = [dict(zip(heads, values, strict=True)) for values in of.rows]
-        print_json("plan", shown, rows[0].prepared.expectations)
+        print_json("plan", shown, rows[0].prepared.public_warnings)
     else:
         show_report(plan_report.points(table, argv), options, "plan")
     return 0
@@ -133,7 +133,7 @@ def _points(rows: Sequence[Row]) -> Table:
     shown = [Head(head, numeric=False, detail=head in extras) for head in heads]
     shown += [Head("eps"), Head("teachers"), Head("records a teacher"), Head("noise share")]
     shown += [Head("answered of"), Head("fewest teachers"), Head("feasible", numeric=False)]
-    cells, records, remarks = [], [], list[str]()
+    cells, records, footnotes = [], [], list[str]()
     for row, own in zip(rows, columns, strict=True):
         point = _point(row)
         records.append({name: own.get("method" if name == "mechanism" else name) for name in heads} | point)
@@ -146,8 +146,8 @@ def _points(rows: Sequence[Row]) -> Table:
         if point["status"] != "ready":
             where = " ".join([*texts[1 : len(heads)], f"eps {point['eps']:g}"])
             status = "cannot run" if point["status"] == "infeasible" else point["status"]
-            remarks.append(f"{where}: {status}; what would do: {point['remedy']}")
-    return Table(shown, cells, records, _MEANING, remarks, _MEANING.partition(". ")[0] + ".")
+            footnotes.append(f"{where}: {status}; what would do: {point['remedy']}")
+    return Table(shown, cells, records, _MEANING, footnotes, _MEANING.partition(". ")[0] + ".")
 
 
 def _point(row: Row) -> dict[str, Any]:
@@ -167,13 +167,13 @@ def _point(row: Row) -> dict[str, Any]:
     if p is None:
         _, _, remedy = row.message.rpartition("what would do: ")
         return point | {"feasible": "no", "status": row.status, "message": row.message, "remedy": remedy}
-    outlook, n = p.plan.outlook(), p.n_teachers
-    point |= {"teachers": n, "queries": p.plan.asks_at_most}
+    expected, n = p.mechanism.expected_answers(), p.n_teachers
+    point |= {"teachers": n, "queries": p.mechanism.asks_at_most}
     if n:
         point["records_a_teacher"] = _trained_on(row) // n
-    if outlook and n:
-        point |= {"noise": outlook.noise, "noise_share": outlook.noise / n, "answered": outlook.answered}
-        point["fewest_teachers"] = outlook.fewest_teachers
+    if expected and n:
+        point |= {"noise": expected.noise, "noise_share": expected.noise / n, "answered": expected.answered}
+        point["fewest_teachers"] = expected.fewest_teachers
     return point | {"feasible": "yes", "status": "ready", "message": "", "remedy": ""}
 
 
@@ -181,7 +181,7 @@ def _tables(row: Row) -> list[NumbersTable]:
     """Tables of one row: sizes, and what its mechanism shows."""
     title = f"{row.label}, eps {row.config.eps:g}"
     sizes = NumbersTable(title, ("", "value", "unit"), _sizes(row))
-    return [sizes] if math.isinf(row.config.eps) else [sizes, row.prepared.plan.table()]
+    return [sizes] if math.isinf(row.config.eps) else [sizes, row.prepared.mechanism.table()]
 
 
 def _sizes(run: Row) -> list[tuple[Any, ...]]:
@@ -189,10 +189,10 @@ def _sizes(run: Row) -> list[tuple[Any, ...]]:
     p, config = run.prepared, run.config
     sizes = p.sizes
     neighbours, _, assumed = p.protects.rpartition("; ")  # a unit's name may have one of its own
-    counted = "records" if p.dataset.unit is None else "persons"
+    counted = "records" if p.dataset.person_column is None else "persons"
     source = f"probability: 1 / private {counted}" if config.delta is None else "probability"
     rows: list[tuple[Any, ...]] = []
-    if p.dataset.unit is None:  # else the number of records is private
+    if p.dataset.person_column is None:  # else the number of records is private
         rows.append(("data set", p.dataset.n_records, "records"))
     rows += [
         ("private split", sizes.n_private, counted),
@@ -262,15 +262,15 @@ def _teachers(run: Row, counted: str) -> list[tuple[str, Any, str]]:
 
 def _trained_on(run: Row) -> int:
     """Number of private records (or persons) that teachers are trained on."""
-    plan = run.prepared.plan
-    chosen = plan.relabelling.n_records if plan.relabelling else run.prepared.sizes.n_private
-    return chosen - plan.n_held_out
+    mechanism = run.prepared.mechanism
+    chosen = mechanism.relabelling.n_records if mechanism.relabelling else run.prepared.sizes.n_private
+    return chosen - mechanism.n_held_out
 
 
 def _queries(run: Row) -> list[tuple[str, Any, str]]:
     """Number of queries that the guarantee is for, and which they are."""
-    plan, m = run.prepared.plan, run.prepared.sizes.n_public
-    ell, answers = plan.asks_at_most, plan.answers_at_most
+    mechanism, m = run.prepared.mechanism, run.prepared.sizes.n_public
+    ell, answers = mechanism.asks_at_most, mechanism.answers_at_most
     if ell is None:
         return []
     asked = "all public points" if ell >= m else f"of {m:,} public points"

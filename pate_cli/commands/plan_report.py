@@ -26,13 +26,13 @@ def one(row: Row, trained_on: int) -> Report:
     """A single run: `trained_on` records have teachers."""
     p, config = row.prepared, row.config
     sizes, n, eps = p.sizes, p.n_teachers, config.eps
-    person = p.dataset.unit is not None
+    person = p.dataset.person_column is not None
     counted = "persons" if person else "records"
     finite = math.isfinite(eps)
     each_one = "label" if config.split.mode == "label_private" else counted[:-1]
     under = f"under a guarantee of eps {eps:g}, delta {p.delta:.2g} for each {each_one}"
     under = under if finite else "without privacy"
-    ell = p.plan.describe().get("ell")
+    ell = p.mechanism.describe().get("ell")
     each = ""
     if n:
         least, remainder = divmod(trained_on, n)
@@ -59,8 +59,8 @@ def one(row: Row, trained_on: int) -> Report:
             else f"of {count_of(sizes.n_public, 'public point')}"
         )
         lines.append(("questions", f"{ell:,}", asked))
-    if finite and (outlook := p.plan.outlook()):
-        lines.append(("noise", f"{outlook.noise:.3g}", "votes, on each class’s count"))
+    if finite and (expected := p.mechanism.expected_answers()):
+        lines.append(("noise", f"{expected.noise:.3g}", "votes, on each class’s count"))
     if own := p.whole.evaluation:
         told = 196 * math.sqrt(0.25 / own.n + p.setting.n_classes * (own.sigma / own.n) ** 2)
         lines.append(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pate_cli.commands.named_results import collect
 from pate_cli.errors import DataError, InputError
-from pate_cli.terminal import checked_output, err, remark, write_output
+from pate_cli.terminal import checked_output, err, notice, write_output
 
 __all__ = ["main"]
 
@@ -40,9 +40,9 @@ def main(argv: list[str]) -> int:
 
     write_output(output, image(lambda: draw(drawn, x, y), output.suffix.lower()[1:], _FONT_SIZE))
     if failed := sum(row.status not in ("ok", "infeasible") for row in rows):
-        remark(f"{failed} of the rows did not finish: drawn without what is missing")
+        notice(f"{failed} of the rows did not finish: drawn without what is missing")
     for note in notes(rows, x, y, by):
-        remark(note)
+        notice(note)
     text = f"written to {output}, from {', '.join(map(str, paths))}"
     err().print(text, style="dim", markup=False, soft_wrap=True)
     return 0

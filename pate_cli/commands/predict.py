@@ -27,7 +27,7 @@ from pate_cli.errors import ConfigError, DataError, InputError, count_of, one_li
 from pate_cli.results.listing import find
 from pate_cli.results.tables import Head, Table
 from pate_cli.students import load_student
-from pate_cli.terminal import check_file, err, out, remark, write_output
+from pate_cli.terminal import check_file, err, notice, out, write_output
 
 if TYPE_CHECKING:
     from pate_cli.students import SavedStudent
@@ -43,12 +43,12 @@ _MOST = 15  # labels of the summary
 
 @dataclass(frozen=True, eq=False)
 class _Records:
-    """New records: features or the rows of a table, labels and names (None if there are none), remarks."""
+    """New records: features or the rows of a table, labels and names (None if there are none), warnings."""
 
     X: Any
     labels: Labels | None
     names: list[str] | None = None
-    remarks: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def main(argv: list[str]) -> int:
@@ -76,7 +76,7 @@ def main(argv: list[str]) -> int:
     if args.json:
         heads, *rows = zip(*columns, strict=True)
         lines = [dict(zip(heads, row, strict=True)) for row in rows]
-        print_json("predict", {"table": lines}, [*records.remarks, *filter(None, [measured])])
+        print_json("predict", {"table": lines}, [*records.warnings, *filter(None, [measured])])
         return 0
     text = _text(columns)
     if args.output is not None:
@@ -87,8 +87,8 @@ def main(argv: list[str]) -> int:
         out().out("\n".join(map(one_line, text.rstrip("\n").split("\n"))), highlight=False)
     else:
         out().out(text, end="", highlight=False)
-    for text in records.remarks:
-        remark(one_line(text))
+    for text in records.warnings:
+        notice(one_line(text))
     if measured:
         err().print(one_line(measured), soft_wrap=True, markup=False)
     return 0
@@ -194,7 +194,7 @@ def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
     for option, column in named.items():
         if column is not None and column not in columns:
             raise ConfigError(f"--{option}", column, f"a column of {args.data}: {', '.join(columns)}")
-    frame, remarks = read_new(schema, table)
+    frame, warnings = read_new(schema, table)
     target = args.target or (schema.target if schema.target in columns else None)
     labels = (
         None
@@ -206,7 +206,7 @@ def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
         each, codes = distinct_texts(table.frame[args.id])
         names = [each[code] for code in codes]
     return _Records(
-        frame, labels, names, [f"{args.data}: {done}" for done in table.written.remarks] + remarks
+        frame, labels, names, [f"{args.data}: {done}" for done in table.written.warnings] + warnings
     )
 
 
@@ -229,7 +229,7 @@ def _predicted(
     if shares is not None and args.threshold is not None:
         codes = (shares[:, 1] >= args.threshold).astype(np.int64)
         first, second = model.classes
-        remark(f"{second!r} where its probability is at least {args.threshold:g}, else {first!r}")
+        notice(f"{second!r} where its probability is at least {args.threshold:g}, else {first!r}")
     labels = [model.classes[code] for code in codes.tolist()]
     return labels, shares.tolist() if shares is not None and args.proba else None
 

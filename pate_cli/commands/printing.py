@@ -50,7 +50,9 @@ def print_table(table: Table, options: argparse.Namespace, command: str) -> None
         print_text(table.to_csv())
         return
     if options.json:
-        print_json(command, {"table": table.records}, [text for text in (table.note, *table.remarks) if text])
+        print_json(
+            command, {"table": table.records}, [text for text in (table.note, *table.footnotes) if text]
+        )
         return
     said = table if options.explain else replace(table, note=table.meaning)
     said.show(quiet=options.quiet)

@@ -98,7 +98,7 @@ def _eps_ex_post_at_printed(row: Row) -> float | None:
         return None
     if math.isinf(row.config.eps):
         return math.inf
-    public = row.prepared.plan.describe()
+    public = row.prepared.mechanism.describe()
     if "sigma" not in public or queries > public["ell"]:
         return None
     mu = public["sensitivity"] * math.sqrt(queries) / public["sigma"]
@@ -135,7 +135,7 @@ def assemble(
         rows=list(judged.values()),
         claims=claim_verdicts(recipe.claims, rows),
         absent=[(row["name"], row.status, row.reason) for row in rows if row.status != "ok"],
-        notes=[*recipe.notes, *([CLAIMS_RULE] if recipe.claims else []), *_remarks(rows)],
+        notes=[*recipe.notes, *([CLAIMS_RULE] if recipe.claims else []), *_notes_on(rows)],
         settings=shared_settings([row.columns() for row in plan.rows]),
         quick=plan.quick,
         sources=sources() | plan.data(),
@@ -149,13 +149,13 @@ def assemble(
     return replace(findings, claims=[*([ex_post] if ex_post else []), *findings.claims])
 
 
-def _remarks(rows: Sequence[MeasuredRow]) -> list[str]:
+def _notes_on(rows: Sequence[MeasuredRow]) -> list[str]:
     """Number of rows without numbers, and the rows' own notes."""
-    remarks = []
+    notes = []
     words = {"missing": "were not run", "infeasible": "cannot run", "failed": "broke off"}
     for status, word in words.items():
         reasons = [row.reason for row in rows if row.status == status]
         if reasons:
             why = reasons[0] if len(set(reasons)) == 1 else "the report and table.csv say why, row by row"
-            remarks.append(f"{len(reasons)} of {len(rows)} rows {word}: {why}")
-    return remarks + [f"{row['name']}: {row['note']}" for row in rows if row["note"]]
+            notes.append(f"{len(reasons)} of {len(rows)} rows {word}: {why}")
+    return notes + [f"{row['name']}: {row['note']}" for row in rows if row["note"]]

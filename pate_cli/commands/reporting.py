@@ -14,7 +14,7 @@ from pate_cli.results.marks import plain
 from pate_cli.results.next_steps import wrapped
 from pate_cli.results.page import PAGE, Report, write
 from pate_cli.results.tables import Table, printable
-from pate_cli.terminal import err, out, remark
+from pate_cli.terminal import err, notice, out
 
 __all__ = ["publish", "say", "show_next", "show_report"]
 
@@ -69,7 +69,7 @@ def say(text: str) -> None:
 
 
 def _show_lines(lines: Sequence[tuple[str, str, str]]) -> None:
-    """Print a label, a value and a remark a line."""
+    """Print a label, a value and a note a line."""
     widths = [max(len(line[index]) for line in lines) for index in (0, 1)]
     for label, value, about in lines:
         start, width = f"{label:{widths[0]}}  {value:{widths[1]}}  ", min(out().width, 80)
@@ -80,14 +80,14 @@ def _show_lines(lines: Sequence[tuple[str, str, str]]) -> None:
 
 
 def publish(
-    report: Report, directory: Path, options: argparse.Namespace, command: str, remarks: Iterable[str] = ()
+    report: Report, directory: Path, options: argparse.Namespace, command: str, notes: Iterable[str] = ()
 ) -> int:
-    """Write all files; print the report, `remarks` and failures. 1 if there are failures."""
+    """Write all files; print the report, `notes` and failures. 1 if there are failures."""
     missing = write(directory, report)
     show_report(report, options, command, "" if missing else str(directory / PAGE))
-    for text in (*remarks, *filter(None, [missing])):
-        remark(text)
+    for text in (*notes, *filter(None, [missing])):
+        notice(text)
     err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
     for failure in report.failures:
-        remark(failure)
+        notice(failure)
     return 1 if report.failures else 0

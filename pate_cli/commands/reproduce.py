@@ -66,8 +66,8 @@ def _all(options: argparse.Namespace) -> int:
         force=options.force,
         say=lambda line: err().print(line, markup=False, soft_wrap=True),
     )
-    remarks = [f"{status}: {name}: {why}" for name, status, why in findings.absent]
-    return publish(recipe_report(findings), directory, options, "reproduce", remarks)
+    notes = [f"{status}: {name}: {why}" for name, status, why in findings.absent]
+    return publish(recipe_report(findings), directory, options, "reproduce", notes)
 
 
 def _parser() -> argparse.ArgumentParser:

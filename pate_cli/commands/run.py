@@ -107,7 +107,7 @@ def _run(
         show=show,
     )
     if line.sweeper:
-        terminal.remark(
+        terminal.notice(
             f"hydra/sweeper={line.sweeper}: accuracy is measured on held-out records, so choosing by it is"
             " not differentially private"
         )
@@ -139,12 +139,12 @@ def _run(
         if not (line.multirun and type(error).__module__.startswith(_LAUNCHERS)):
             raise
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
-        terminal.remark(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
+        terminal.notice(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
     if line.multirun and not plain:
         write_repeats_of_jobs(target)
     code = _end(target, command, len(planned), sweep=line.multirun, show=show)
     for said in callbacks:
-        terminal.remark(one_line(said[0].lower() + said[1:]))
+        terminal.notice(one_line(said[0].lower() + said[1:]))
     return code or int(bool(callbacks)), target
 
 
@@ -168,11 +168,11 @@ def _end(target: Path, command: Sequence[str], n_jobs: int, *, sweep: bool, show
         for text in [] if sweep else [text for row in rows_of(repeats) for text in warnings(row)]:
             terminal.out().print(f"warning: {text}", markup=False, highlight=False)
         if missing:
-            terminal.remark(missing)
+            terminal.notice(missing)
         problems = [*found.failures, *problems]
     terminal.err().print(f"written to {place}", style="dim", markup=False, soft_wrap=True)
     for problem in filter(None, dict.fromkeys(problems)):
-        terminal.remark(problem)
+        terminal.notice(problem)
     return 1 if problems else 0
 
 
@@ -221,7 +221,7 @@ def _places(
         except OSError as error:  # of a sweep the other jobs go on
             if not line.multirun:
                 raise
-            terminal.remark(str(error))
+            terminal.notice(str(error))
     return places
 
 
@@ -258,7 +258,7 @@ def _check_replaced(place: Path, job: Row, key: str, *, force: bool) -> None:
         raise InputError(f"{key} {place}: has the files of a release; give another directory")
     if not force and row_hash(earlier.config) != row_hash(job.raw):
         which = f"{earlier.dataset}, {earlier.mechanism}, eps {earlier.eps}"
-        terminal.remark(f"{place}: a run of another configuration ({which}) is replaced")
+        terminal.notice(f"{place}: a run of another configuration ({which}) is replaced")
 
 
 @contextmanager

@@ -54,9 +54,9 @@ def main(argv: list[str]) -> int:
         print_text(_render(table, options.format))
     for path, form in outputs:
         write_output(path, _render(table, form))
-    if table.remarks and "left out" in table.remarks[0] and (outputs or options.format == "csv"):
+    if table.footnotes and "left out" in table.footnotes[0] and (outputs or options.format == "csv"):
         # CSV has no place for it, and a file does not show it at the terminal
-        err().print(table.remarks[0], markup=False)
+        err().print(table.footnotes[0], markup=False)
     return 0
 
 

@@ -10,7 +10,7 @@ from pate_cli.commands.printing import add_output_options, print_json
 from pate_cli.commands.reporting import say, show_next
 from pate_cli.errors import InputError, one_line
 from pate_cli.release import open_ledgers
-from pate_cli.terminal import out, remark
+from pate_cli.terminal import notice, out
 
 __all__ = ["main"]
 
@@ -54,9 +54,9 @@ def main(argv: list[str]) -> int:
     out().print()
     out().print(table)
     if failed:
-        remark(f"{failed} of {len(checks)} checks failed")
+        notice(f"{failed} of {len(checks)} checks failed")
     elif any(check.passed is None for check in checks):
-        remark("without the ledger, a forgery of all files would not show")
+        notice("without the ledger, a forgery of all files would not show")
     else:
         show_next("see what it is", [page_command(options.directory)])
     return 1 if failed else 0

@@ -138,8 +138,8 @@ def load(name: str, **options: Any) -> Dataset:
     if pair := alike([name for name in dataset.classes if isinstance(name, str)]):
         said = (f"the labels {pair}; if they are one class, write them in one way",)
         public = () if dataset.classes_from_private else said
-        both = (dataset.remarks + said, dataset.public_remarks + public)
-        dataset = replace(dataset, remarks=both[0], public_remarks=both[1])
+        both = (dataset.warnings + said, dataset.public_warnings + public)
+        dataset = replace(dataset, warnings=both[0], public_warnings=both[1])
     return dataset
 
 

@@ -46,11 +46,11 @@ class Decision:
 
     column: Column
     asked: list[Ask] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def instead(self, column: Column) -> Decision:
         """Another entry, with what there is to say."""
-        return Decision(column, remarks=list(self.remarks))
+        return Decision(column, warnings=list(self.warnings))
 
     def ignored(self, why: str) -> Decision:
         """The column is not used."""

@@ -25,7 +25,7 @@ def _digest(dataset: Dataset) -> str:
     encoder = dataset.encoder and sorted((key, repr(v)) for key, v in dataset.encoder.get_params().items())
     names = dataset.labels or dataset.classes
     digest = hashlib.sha256(repr((dataset.X.shape, names, encoder)).encode())
-    arrays: list[Any] = [dataset.y, *_arrays(dataset.X), dataset.units]
+    arrays: list[Any] = [dataset.y, *_arrays(dataset.X), dataset.persons]
     parts: tuple[tuple[str, Any], ...] = (("public", dataset.public), ("test", dataset.test))
     for name, file in parts:
         if file is not None:

@@ -34,11 +34,11 @@ def _faults(data: Dataset) -> Iterator[str]:
         yield "records of one class alone"
     if not (data.checksum and data.source):
         yield "no checksum, or no source"
-    if (data.units is None) != (data.unit is None):
+    if (data.persons is None) != (data.person_column is None):
         yield "persons without a name, or a name without persons"
-    if data.units is not None:
-        counts = np.bincount(data.units) if data.units.min() >= 0 else np.zeros(1)
-        if len(data.units) != data.n_records or not counts.all():
+    if data.persons is not None:
+        counts = np.bincount(data.persons) if data.persons.min() >= 0 else np.zeros(1)
+        if len(data.persons) != data.n_records or not counts.all():
             yield "persons are not numbered from 0 without a gap"
     for name, part in (("public", data.public), ("test", data.test)):
         if part is None:
@@ -50,10 +50,10 @@ def _faults(data: Dataset) -> Iterator[str]:
         yield from (f"{name}: {text}" for text in _features(part.X, data.encoder))
         if part.y is not None:
             yield from (f"{name}: {text}" for text in _codes(part.y, part.n_records, len(names), least=-1))
-    warnings = data.remarks
+    warnings = data.warnings
     if not all(text and "\n" not in text for text in warnings):
         yield "a warning that is not one line"
-    if not set(data.public_remarks) <= set(warnings):
+    if not set(data.public_warnings) <= set(warnings):
         yield "a warning of a release that an experiment has not"
 
 

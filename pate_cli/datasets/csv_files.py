@@ -153,7 +153,7 @@ def read_csv(
     if found.refused and not (keep and len(lines)):
         raise DataError(refused_lines(path, found.refused))
     if not len(lines):
-        at = f"; {found.remarks[0]}" if found.remarks else ""
+        at = f"; {found.warnings[0]}" if found.warnings else ""
         raise DataError(f"{path}: no records after the header line{at}")
     frame, decimal = typed_cells(body, names, found.delimiter, found.quote, given.decimal, text)
     if len(frame) != len(lines):
@@ -328,8 +328,8 @@ def _each_record(raw: bytes, found: Written, columns: Mapping[str, Column]) -> _
         kept = [row for row in rows if row not in behind]
         rows = [(line, cells[:-1] if len(cells) == len(names) else cells) for line, cells in kept]
         names = names[:-1]
-        if (ends := "each line ends in a delimiter") not in found.remarks:
-            found.remarks.append(ends)
+        if (ends := "each line ends in a delimiter") not in found.warnings:
+            found.warnings.append(ends)
     names = _told_apart(names, found)
     if units := declared_units(rows[0][1], names, columns) if columns and rows else units_of(rows, names):
         found.units.update(units)
@@ -393,5 +393,5 @@ def _told_apart(names: list[str], found: Written) -> list[str]:
             while (other := f"{name}_{number}") in names:
                 number += 1
             names[i] = other
-            found.remarks.append(f"the column {name!r} occurs {seen[name]} times; called {other!r}")
+            found.warnings.append(f"the column {name!r} occurs {seen[name]} times; called {other!r}")
     return names

@@ -148,7 +148,7 @@ def _of_texts(seen: Seen, point: tuple[str, bool], target: bool) -> Decision:
         return Decision(Column("ignored", why="empty"))
     decision = Decision(Column("category"))
     if cells.hidden and seen.part is None:
-        decision.remarks.append(f"{cells.hidden} cells with characters that nobody sees, taken away")
+        decision.warnings.append(f"{cells.hidden} cells with characters that nobody sees, taken away")
     if not target and kind in (None, "number") and (number := _number(seen, point, decision)):
         return number
     if not target and kind in (None, "date") and (date := _date(seen, decision)):
@@ -168,7 +168,7 @@ def _number(seen: Seen, point: tuple[str, bool], before: Decision) -> Decision |
     if len(units) > 1 and not forced and units.most_common(2)[1][1] > (1 - _NEARLY) * seen.weight:
         if seen.part is None:
             shown = [cells.plain[np.argmax(cells.units[u])] for u, _ in units.most_common(3)]
-            before.remarks.append(f"{', '.join(shown)}: different units, so no numbers")
+            before.warnings.append(f"{', '.join(shown)}: different units, so no numbers")
         return None
     decision = before.instead(Column())
     mark, unsure = _decimal(seen, point)
@@ -194,9 +194,9 @@ def _number(seen: Seen, point: tuple[str, bool], before: Decision) -> Decision |
     )
     if seen.part is None:
         if limits := [cells.plain[i] for i in np.flatnonzero(ok & cells.limits)]:
-            decision.remarks.append(f"{', '.join(limits[:3])}: bounds, read as their number")
+            decision.warnings.append(f"{', '.join(limits[:3])}: bounds, read as their number")
         if thousands and not point[1]:
-            decision.remarks.append(f"{thousands!r} separates thousands")
+            decision.warnings.append(f"{thousands!r} separates thousands")
     bare = ok & ~cells.units[unit] if unit == "%" and unit in cells.units else ok & False
     if seen.n(bare) > 1 and "unit" not in cells.given:
         text = cells.plain[int(np.argmax(bare))]
@@ -364,7 +364,7 @@ def _category(seen: Seen, decision: Decision, target: bool) -> Decision:
         for text in names:
             variants.setdefault(text.casefold(), set()).add(text)
         if merged := [" = ".join(map(shortened, sorted(v))) for v in variants.values() if len(v) > 1]:
-            decision.remarks.append(f"{', '.join(merged[:3])}: they differ in capitals alone, and are one")
+            decision.warnings.append(f"{', '.join(merged[:3])}: they differ in capitals alone, and are one")
         names = [min(texts) for texts in variants.values()]
     distinct = len(names)
     if target or given.get("kind") == "category":

@@ -51,7 +51,7 @@ class Described:
     missing: Mapping[str, int]
     asked: Sequence[Ask]
     refused: Sequence[tuple[int, str]]
-    remarks: Sequence[str] = field(default_factory=tuple)
+    warnings: Sequence[str] = field(default_factory=tuple)
 
 
 def describe(
@@ -79,11 +79,11 @@ def describe(
     decisions, point = _decisions(table, target, unit, edits, public, words, used)
     written = table.written
     asked = [Ask("", key, question, "") for key, question in written.asked]
-    refused, remarks = list(written.refused), list(written.remarks)
+    refused, warnings = list(written.refused), list(written.warnings)
     columns, found, missing = {}, {}, {}
     for name, decision in decisions.items():
         asked += decision.asked
-        remarks += [f"{name!r}: {remark}" for remark in decision.remarks]
+        warnings += [f"{name!r}: {warning}" for warning in decision.warnings]
         column = _edited(decision.column, edits.get(name, {}), name)
         entry, reading = column, None
         if column.kind != "ignored":
@@ -97,7 +97,7 @@ def describe(
         columns[name] = entry if public else _private(name, column, rows, point)
         if reading is not None and not public and (n := columns[name].beyond(reading.values).sum()):
             bounds = f"{columns[name].about} ({columns[name].source})"
-            remarks.append(f"{name!r}: {count_of(int(n), 'cell')} beyond {bounds}, to be clipped")
+            warnings.append(f"{name!r}: {count_of(int(n), 'cell')} beyond {bounds}, to be clipped")
     if unit is None:
         others = [name for name in decisions if name != target and "persons" not in edits.get(name, {})]
         known = {ask.column for ask in asked if ask.key == "persons"}
@@ -132,7 +132,7 @@ def describe(
         target_missing=target_missing,
         classes_bought=target in found and found[target].bought,
     )
-    return Described(schema, found, missing, asked, sorted(set(refused)), remarks)
+    return Described(schema, found, missing, asked, sorted(set(refused)), warnings)
 
 
 def _decisions(
@@ -162,7 +162,7 @@ def _decisions(
             idle = decide(replace(cells[name], used=False), None, point).column
             if idle.kind == "ignored":
                 hardly = f"used, though there is hardly anything to learn from it ({idle.why})"
-                decision.remarks.append(f"{hardly}; {typed('drop', name)} leaves it out")
+                decision.warnings.append(f"{hardly}; {typed('drop', name)} leaves it out")
     parts = range(N_PARTS)
     points = [point_of(every, part, usual) for part in parts]
     for name, decision in whole.items():

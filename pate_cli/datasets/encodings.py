@@ -111,7 +111,7 @@ def _other_encoding(raw: bytes, declared: str | None, found: Written) -> bytes:
         raise DataError(f"{found.path}: the encoding is none of utf-8, {', '.join(_LETTERS)}; {hint}")
     found.encoding = name
     words = sorted(set(re.findall(r"\w*[^\W\x00-\x7f]\w*", text)), key=lambda w: (-len(w), w))[:3]
-    found.remarks.append(f"{name}: it reads {', '.join(words)}")
+    found.warnings.append(f"{name}: it reads {', '.join(words)}")
     if rivals:
         found.asked.append(("encoding", f"{name} or {rivals[0]}?"))
     return text.encode()

@@ -30,10 +30,10 @@ def read_new(schema: Schema, table: RecordTable) -> tuple[pd.DataFrame, list[str
     frame, readings = schema.read(table, new=True)
     for name in schema.of_kind("category"):
         frame[name] = frame[name].astype(object)
-    return frame, list(_remarks(schema, table, frame, readings))
+    return frame, list(_warnings(schema, table, frame, readings))
 
 
-def _remarks(
+def _warnings(
     schema: Schema, table: RecordTable, frame: pd.DataFrame, readings: Mapping[str, Reading]
 ) -> Iterator[str]:
     by_kind: dict[str, list[str]] = {"missing": [], "numbers out of range": [], "unseen categories": []}

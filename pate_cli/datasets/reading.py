@@ -62,7 +62,7 @@ class Written:
     sign: str = ","  # between two cells
     quote: str = '"'
     header_line: int = 1
-    remarks: list[str] = field(default_factory=list)  # what was done to the file
+    warnings: list[str] = field(default_factory=list)  # what was done to the file
     asked: list[tuple[str, str]] = field(default_factory=list)  # keys that its owner must decide, and why
     refused: list[tuple[int, str]] = field(default_factory=list)  # lines that do not fit, and why
     units: dict[str, str] = field(default_factory=dict)  # by column, of a line of units
@@ -82,7 +82,7 @@ class Written:
     def skip(self, line: int, what: str, cells: Iterable[str]) -> None:
         """Leave a line out, and say so."""
         text = " ".join(cells).strip()
-        self.remarks.append(f"line {line}: {what}" + (f" ({text[:30]!r})" if text else ""))
+        self.warnings.append(f"line {line}: {what}" + (f" ({text[:30]!r})" if text else ""))
         self.skipped[what] = self.skipped.get(what, 0) + 1
 
 

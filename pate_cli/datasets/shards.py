@@ -47,15 +47,15 @@ def load(name: str, options: Options) -> Dataset:
     Teachers are dealt file by file: see `teachers.parts.partition_blocks` for what that means for privacy.
     """
     where, public_path, test_path = options.paths("a directory of Parquet or LIBSVM files")
-    paths, remarks = _files(where)
+    paths, warnings = _files(where)
     parquet = kind_of(paths[0]) == "parquet"
     if not parquet and (kind := kind_of(paths[0])) != "libsvm":
         raise DataError(f"{paths[0]}: a file of dataset={kind}; shards are Parquet or LIBSVM files")
     opened = _parquet(paths, options.target) if parquet else _libsvm(paths, public_path, options)
     files, n_features, read, first_index, unused = opened
     if unused:
-        remarks = (
-            *remarks,
+        warnings = (
+            *warnings,
             f"{where}: not used {listed([name or repr(name) for name in unused])}: row names",
         )
     shards = tuple(Shard(file.path.absolute(), file.checksum, len(file.labels.codes)) for file in files)
@@ -74,11 +74,13 @@ def load(name: str, options: Options) -> Dataset:
         place,
         (options.target or "") if parquet else "",
     )
-    return dataset_of(name, options.classes, private, public, test, first_index=first_index, remarks=remarks)
+    return dataset_of(
+        name, options.classes, private, public, test, first_index=first_index, warnings=warnings
+    )
 
 
 def _files(where: Path) -> tuple[list[Path], tuple[str, ...]]:
-    """Files of a directory and those below it in the order of their paths, all of one kind; and remarks."""
+    """Files of a directory and those below it in the order of their paths, all of one kind; and warnings."""
     if not where.is_dir():
         raise DataError(f"{where}: no such directory; one file: dataset=parquet or dataset=libsvm")
     paths: list[Path] = []
@@ -94,12 +96,12 @@ def _files(where: Path) -> tuple[list[Path], tuple[str, ...]]:
         status = path.stat()
         if (first := seen.setdefault((status.st_dev, status.st_ino), path)) != path:
             raise DataError(f"{path}: the same file as {first}; accepted: each file once")
-    remarks = [f"{where}: not read, as hidden: {listed(hidden)}"] if hidden else []
+    warnings = [f"{where}: not read, as hidden: {listed(hidden)}"] if hidden else []
     if keys := {
         part.partition("=")[0] for p in paths for part in p.relative_to(where).parts[:-1] if "=" in part
     }:
-        remarks.append(f"{where}: values in names of directories are not used: {listed(sorted(keys))}")
-    return paths, tuple(remarks)
+        warnings.append(f"{where}: values in names of directories are not used: {listed(sorted(keys))}")
+    return paths, tuple(warnings)
 
 
 def _collect(directory: Path, paths: list[Path], hidden: list[str]) -> None:

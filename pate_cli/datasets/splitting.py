@@ -41,7 +41,7 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True)
 class SplitSizes:
-    """Numbers of records in each part of a split (persons, with a unit), and of labels to ask for."""
+    """Numbers of records in each part of a split (persons, if named), and of labels to ask for."""
 
     n_private: int  # records with a teacher
     n_public: int
@@ -59,7 +59,7 @@ def sizes(
     public_file: int | None = None,
     test_file: int | None = None,
     measured: bool = True,
-    unit: str = "records",
+    counted: str = "records",
 ) -> SplitSizes:
     """Sizes of a split; ConfigError if a part would be empty, or larger than its file.
 
@@ -67,7 +67,7 @@ def sizes(
     points, and a `budget` of round(f n_public) labels, at least 1. `private=None` is 0.8, or all that are
     left where no test share is needed; `public=None` is 0.02. Public points and test records may have files
     of their own (their numbers of records `public_file`, `test_file`); `public` is then a part of its rows,
-    None for all. A release with a public file is not `measured`, so it needs no test share. `unit` is the
+    None for all. A release with a public file is not `measured`, so it needs no test share. `counted` is the
     word for what is counted, for messages.
 
     `mode="label_private"`: only the labels of private records are secret. The public points are then taken
@@ -110,7 +110,7 @@ def sizes(
         key, got, part = "split.private", private, n_private
         if public_file is None and n_public > n_private:
             key, got, part = "split.public", public, n_public
-        accepted = f"at most {max(0, part + spare)} of the {n_records} {unit} in the private file"
+        accepted = f"at most {max(0, part + spare)} of the {n_records} {counted} in the private file"
         if n_held_out:
             accepted += (
                 f", for the test needs some; {_advice(n_records, n_public if public_file is None else 0)}"
@@ -133,22 +133,22 @@ def _advice(n_records: int, n_public: int) -> str:
 
 
 def sizes_of(dataset: Dataset, *, release: bool = False, mode: str = "records", **shares: Any) -> SplitSizes:
-    """Sizes of the split of a dataset, see `sizes`; with a unit, persons are counted, not records.
+    """Sizes of the split of a dataset, see `sizes`; named persons are counted, not records.
 
     A release with a public file has no test: nothing is held back that nothing is measured on.
     """
-    if dataset.unit is not None and mode != "records":
-        raise ConfigError("split.mode", mode, f"records with dataset.unit={dataset.unit}")
+    if dataset.person_column is not None and mode != "records":
+        raise ConfigError("split.mode", mode, f"records with dataset.unit={dataset.person_column}")
     if hasattr(dataset.public, "made") and shares.get("public") is not None:
         accepted = "null with generated points; their number is generate.points"
         raise ConfigError("split.public", shares["public"], accepted)
     return sizes(
-        dataset.n_units,
+        dataset.n_persons,
         mode=mode,
         public_file=None if dataset.public is None else dataset.public.n_records,
         test_file=None if dataset.test is None else dataset.test.n_records,
         measured=not release or dataset.public is None,
-        unit=dataset.unit or "records",
+        counted=dataset.person_column or "records",
         **shares,
     )
 
@@ -201,23 +201,23 @@ def split(
     from pate_cli.features.generated import Made
 
     parts = sizes_of(dataset, **shares)
-    order = rng.permutation(dataset.n_units)
+    order = rng.permutation(dataset.n_persons)
     n_shared = parts.n_public if dataset.public is None else 0
     if public_rows is not None:
-        if len(public_rows) != n_shared or dataset.units is not None:
+        if len(public_rows) != n_shared or dataset.persons is not None:
             raise ValueError(f"{len(public_rows)} public rows, {n_shared} expected")
         others = order[~np.isin(order, public_rows)]
         order = np.concatenate([others[: parts.n_private], public_rows, others[parts.n_private :]])
     held, ours, at, for_test = np.split(order, [n_held, parts.n_private, parts.n_private + n_shared])
-    units = held_units = None
-    if dataset.units is not None:
-        by_unit = np.argsort(dataset.units, kind="stable")
-        counts = np.bincount(dataset.units)
+    persons = held_persons = None
+    if dataset.persons is not None:
+        by_person = np.argsort(dataset.persons, kind="stable")
+        counts = np.bincount(dataset.persons)
         starts = np.cumsum(counts) - counts
-        units, held_units = (np.repeat(np.arange(len(side)), counts[side]) for side in (ours, held))
-        at = by_unit[starts[at] + rng.integers(counts[at])]
+        persons, held_persons = (np.repeat(np.arange(len(side)), counts[side]) for side in (ours, held))
+        at = by_person[starts[at] + rng.integers(counts[at])]
         held, ours, for_test = (
-            np.concatenate([by_unit[starts[u] : starts[u] + counts[u]] for u in side] or [side])
+            np.concatenate([by_person[starts[u] : starts[u] + counts[u]] for u in side] or [side])
             for side in (held, ours, for_test)
         )
     public: Any = dataset.public or dataset
@@ -236,7 +236,7 @@ def split(
         accounts: dict[str, Any] = {}
         found: dict[str, Any] = {}
         if marginals is not None:
-            each = PrivateRecords(ours[:, None], dataset.y[ours], units).one_each(rng)
+            each = PrivateRecords(ours[:, None], dataset.y[ours], persons).one_each(rng)
             X = _rows(dataset.X, each.X[:, 0])
             if bought is not None:
                 labels = [dataset.labels[code] for code in each.y] if bought.target else ()
@@ -264,7 +264,7 @@ def split(
         kept: Any = dataset.X.take(ours)
         records = DeferredRecords.of(lambda: kept, taught[dataset.y[ours]], None, kept.blocks)
     else:
-        records = _lazy(dataset, ours, taught, units, features)
+        records = _lazy(dataset, ours, taught, persons, features)
     return Split(
         private=records,
         public=PublicPoints(X_public, at),
@@ -272,16 +272,18 @@ def split(
         test=Holdout(features(test.X, for_test) if len(for_test) else X_public[:0], judged[test.y[for_test]]),
         budget=parts.budget,
         encoder=encoder,
-        held=_lazy(dataset, held, judged, held_units, features) if n_held else None,
+        held=_lazy(dataset, held, judged, held_persons, features) if n_held else None,
         made=released,
     )
 
 
 def _lazy(
-    dataset: Dataset, rows: Any, codes: IntArray, units: Any, features: Callable[[Any, Any], Any]
+    dataset: Dataset, rows: Any, codes: IntArray, persons: Any, features: Callable[[Any, Any], Any]
 ) -> DeferredRecords:
     """Records of a dataset, of other codes, whose features are computed when first used."""
-    return DeferredRecords.of(lambda: without_tiny(features(dataset.X, rows)), codes[dataset.y[rows]], units)
+    return DeferredRecords.of(
+        lambda: without_tiny(features(dataset.X, rows)), codes[dataset.y[rows]], persons
+    )
 
 
 _last: tuple[Hashable, Split] | None = None
@@ -307,16 +309,20 @@ class DeferredRecords(PrivateRecords):
 
     @classmethod
     def of(
-        cls, features: Callable[[], Any], y: IntArray, units: IntArray | None, blocks: IntArray | None = None
+        cls,
+        features: Callable[[], Any],
+        y: IntArray,
+        persons: IntArray | None,
+        blocks: IntArray | None = None,
     ) -> DeferredRecords:
         """Records with labels `y`, of `units`, in `blocks`, and the features that `features()` computes."""
         records = object.__new__(cls)
-        vars(records).update(_features=features, y=y, units=units, blocks=blocks)
+        vars(records).update(_features=features, y=y, persons=persons, blocks=blocks)
         return records
 
     def with_features(self, features: Any) -> DeferredRecords:
         """Return the same with a map; X is not computed for it."""
-        records = DeferredRecords.of(lambda: self.X, self.y, self.units, self.blocks)
+        records = DeferredRecords.of(lambda: self.X, self.y, self.persons, self.blocks)
         vars(records).update(features=features)
         return records
 

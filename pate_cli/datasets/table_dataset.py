@@ -101,7 +101,7 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
     schema = _edited(schema, private, target, unit, options, declared is not None)
     if not (schema.numbers or schema.of_kind("category")):
         raise DataError(f"{where}: no column is used; {schema.brief()}")
-    units = None if unit is None else _units(private, unit, words, one=declared is not None)
+    persons = None if unit is None else _persons(private, unit, words, one=declared is not None)
     readings: dict[str, dict[str, Reading]] = {}
 
     classes = options.classes or schema.classes
@@ -123,8 +123,8 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
         public_file := None if public is None else file(public),
         None if test is None else file(test),
         encoder=TableEncoder(replace(schema, target=target)),
-        units=units,
-        unit=unit,
+        persons=persons,
+        person_column=unit,
         bought=buys_classes,
     )
     bought = [target] * buys_classes
@@ -138,29 +138,29 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
         target_bought = target if buys_classes else None
         points = Generated.of(str(options.public), schema.columns, dataset.X, target_bought)
         dataset = replace(dataset, public=points)
-    remarks = [f"{where.name}: {schema.brief()}"]
+    warnings = [f"{where.name}: {schema.brief()}"]
     if options.public == "ranges":
-        remarks.append(
+        warnings.append(
             "dataset.public=ranges: numbers lie evenly within their bounds, as counts, mostly small, do not;"
             " dataset.public=marginals, for a share of the budget, loses less"
         )
     if public is not None:
         if unused := [column for column in public.columns if column not in {*schema.columns, target, unit}]:
             shown = ", ".join(unused)
-            remarks.append(f"{public.path.name}: not used, as the private file does not have them: {shown}")
+            warnings.append(f"{public.path.name}: not used, as the private file does not have them: {shown}")
         if dataset.public is not None and dataset.public.y is not None:
-            remarks.append(f"{public.path.name}: its labels ({target}) are for measuring alone")
+            warnings.append(f"{public.path.name}: its labels ({target}) are for measuring alone")
         elif public_file is not None and public_file.labels is not None:
             placeholder = f"one label ({target}) on all records, taken for a placeholder"
-            remarks.append(f"{public.path.name}: {placeholder}")
-        remarks += _remarks_on(public, schema, readings[str(public.path)])
-    n_public = len(remarks)
-    remarks += [f"{where.name}: {remark}" for remark in said or private.written.remarks]
+            warnings.append(f"{public.path.name}: {placeholder}")
+        warnings += _warnings_on(public, schema, readings[str(public.path)])
+    n_public = len(warnings)
+    warnings += [f"{where.name}: {warning}" for warning in said or private.written.warnings]
     if unit is not None:
-        remarks += _unit_remarks(private, public, test, unit)
+        warnings += _person_warnings(private, public, test, unit)
     for table in (private, test):
-        remarks += () if table is None else _remarks_on(table, schema, readings[str(table.path)])
-    return replace(dataset, remarks=tuple(remarks), public_remarks=tuple(remarks[:n_public]))
+        warnings += () if table is None else _warnings_on(table, schema, readings[str(table.path)])
+    return replace(dataset, warnings=tuple(warnings), public_warnings=tuple(warnings[:n_public]))
 
 
 def _check_target(target: str, table: RecordTable) -> None:
@@ -221,7 +221,7 @@ def _edited(
     return replace(schema, columns=columns)
 
 
-def _remarks_on(table: RecordTable, schema: Schema, readings: Mapping[str, Reading]) -> Iterator[str]:
+def _warnings_on(table: RecordTable, schema: Schema, readings: Mapping[str, Reading]) -> Iterator[str]:
     """Report cells that are no numbers, and unseen levels; quotes one, for the owner of the file."""
     for name, reading in readings.items():
         column = schema.columns[name]
@@ -238,7 +238,7 @@ def _remarks_on(table: RecordTable, schema: Schema, readings: Mapping[str, Readi
             yield f"{table.place(first)}: {name!r} has {cell!r}, the first of {len(rows)} {what}"
 
 
-def _unit_remarks(
+def _person_warnings(
     private: RecordTable, public: RecordTable | None, test: RecordTable | None, unit: str
 ) -> Iterator[str]:
     """For the owner: facts about persons are private."""
@@ -286,13 +286,13 @@ def _unit(
     return chosen
 
 
-def _units(table: RecordTable, unit: str, words: Collection[str], *, one: bool) -> IntArray:
+def _persons(table: RecordTable, unit: str, words: Collection[str], *, one: bool) -> IntArray:
     """Number of the person of each record, in the order of their names; each record needs one."""
-    persons = table.labels(unit, words, "dataset.unit", one=one)
-    if len(persons.names) < 2:
-        name = persons.names[0]
+    names = table.labels(unit, words, "dataset.unit", one=one)
+    if len(names.names) < 2:
+        name = names.names[0]
         raise DataError(f"{table.path}: {unit!r} (dataset.unit) is {name!r} in all records; two are needed")
-    return np.argsort(np.argsort(persons.names))[persons.codes]
+    return np.argsort(np.argsort(names.names))[names.codes]
 
 
 def _labels(

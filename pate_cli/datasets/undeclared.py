@@ -76,7 +76,7 @@ def undeclared(
         )
         raise DataError(f"{table.path}: to decide: {shown}; accepted: {_accepted(asked[0], table, target)}")
     safe = [f"{ask.column!r}: {ask.question}" for ask in found.asked if ask.safe and ask.key != "persons"]
-    said = [text for text in (*found.remarks, *safe) if not text.startswith(f"{target!r}: ")]
+    said = [text for text in (*found.warnings, *safe) if not text.startswith(f"{target!r}: ")]
     columns = {
         name: replace(column, low=None, high=None, source=None)
         if public is None

@@ -55,7 +55,7 @@ def with_baselines(plan: Plan, *, limit: bool) -> Plan:
     exact = next(row for row in plan.rows if row.name == EXACT)
     if exact.checked is None:
         return plan
-    whole = replace(exact.checked.whole, plan=_NoMechanism())
+    whole = replace(exact.checked.whole, mechanism=_NoMechanism())
     prepared = replace(exact.checked, n_teachers=0, whole=whole)
     rows = []
     for name in BASELINES:

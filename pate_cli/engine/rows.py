@@ -144,7 +144,7 @@ class Row:
             **({"overrides": _one_order(self.spec.overrides)} if self.spec.overrides else {}),
             **({"largest_class": _largest_class(prepared.dataset)} if prepared else {}),
             **({"protects": prepared.protected} if prepared and prepared.protected != RECORD else {}),
-            **({} if not prepared or prepared.plan.can_be_released else {"release": "no"}),
+            **({} if not prepared or prepared.mechanism.can_be_released else {"release": "no"}),
             "splits": hashlib.sha256(str(self.teaching).encode()).hexdigest()[:12],
             "row": row_hash(self.raw),
             "checksum": prepared.dataset.checksum if prepared else None,

@@ -57,11 +57,11 @@ def execute(
                     store.forget(job.key, job.config.repeats)
                 run.start(record=not sweep or job.config.repeats > 1)
                 rows.append(replace(job, spec=replace(job.spec, name=name)))
-        of_files = {text for row in rows for text in row.prepared.dataset.remarks}
-        remarks = dict.fromkeys(text for row in rows for text in row.prepared.remarks)
-        new = store.unsaid(text for text in remarks if text in of_files)
-        for remark in [text for text in remarks if text in new or text not in of_files]:
-            terminal.remark(remark, "dim")
+        of_files = {text for row in rows for text in row.prepared.dataset.warnings}
+        warnings = dict.fromkeys(text for row in rows for text in row.prepared.warnings)
+        new = store.unsaid(text for text in warnings if text in of_files)
+        for warning in [text for text in warnings if text in new or text not in of_files]:
+            terminal.notice(warning, "dim")
         title = f"{rows[0].label} eps={rows[0].config.eps:g}" if len(rows) == 1 else f"{len(rows)} jobs"
         with (
             reporting(title, "repeats", lines=False) as advance,
@@ -110,7 +110,7 @@ def _ending_alone(run: _RunDirectory, *, sweep: bool) -> Iterator[None]:
     except OSError as error:
         if not sweep:
             raise
-        terminal.remark(schedule.reason(error))
+        terminal.notice(schedule.reason(error))
         with contextlib.suppress(OSError):
             run.stop(error)
 
@@ -122,7 +122,7 @@ def _telling(advance: Advance) -> Advance:
     def tell(done: float, found: int, total: int) -> None:
         if done == found > 0 and not told:
             told.append(found)
-            terminal.remark(f"{found} of {total} repeats were done before; --force does them anew")
+            terminal.notice(f"{found} of {total} repeats were done before; --force does them anew")
         advance(done, found, total)
 
     return tell

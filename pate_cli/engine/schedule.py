@@ -134,7 +134,7 @@ def do(
     strict: bool = False,
     students: bool = False,
 ) -> Generator[Done, None, None]:
-    """Do what is not yet done of rows with one `compute`: first what is found, then the rest as it comes.
+    """Yield finished repeats from the store, then run the missing ones, of rows with one `compute`.
 
     `advance` is called with how many repeats of rows are done, how many of them before, and how many there
     are; one half done counts half. With `students`, that of each first repeat comes, too. An error in a
@@ -142,7 +142,7 @@ def do(
     if a cluster does not answer; OSError if a finished repeat cannot be written, or a cluster is lost.
     """
     total = sum(row.config.repeats for row in rows)
-    finished, tasks = _sorted_out(rows, store, students=students)
+    finished, tasks = _tasks_of(rows, store, students=students)
     advance(len(finished), len(finished), total)
     yield from finished
     if tasks:
@@ -154,7 +154,7 @@ def do(
             yield done
         lines = [f"warned in {repeats} of {total} repeats: {text}" for text, repeats in warned.items()]
         for line in filter(None, (*lines, str(failures))):
-            terminal.remark(line)
+            terminal.notice(line)
 
 
 @dataclass(frozen=True)
@@ -183,14 +183,14 @@ class _Shared:
     def voting(self, task: _Task) -> pipeline.Prepared | None:
         """Run whose teachers vote for all rows of a task; None for a mechanism that uses no such votes."""
         run = self.rows[task.rows[0]].prepared
-        return run if run.plan.asks_votes else None
+        return run if run.mechanism.asks_votes else None
 
 
-def _sorted_out(rows: Sequence[Row], store: RepeatStore, *, students: bool) -> tuple[list[Done], list[_Task]]:
+def _tasks_of(rows: Sequence[Row], store: RepeatStore, *, students: bool) -> tuple[list[Done], list[_Task]]:
     """Repeats that are done already, and tasks for the others, a row's one after the other."""
     groups: dict[Hashable, list[Row]] = defaultdict(list)
     for row in rows:  # one without teachers shares nothing: a group by itself
-        groups[vote_key(row.prepared) if row.prepared.plan.asks_votes else row.name].append(row)
+        groups[vote_key(row.prepared) if row.prepared.mechanism.asks_votes else row.name].append(row)
     finished, tasks = [], []
     for group in groups.values():
         for repeat in range(max(row.config.repeats for row in group)):
@@ -207,10 +207,16 @@ def _sorted_out(rows: Sequence[Row], store: RepeatStore, *, students: bool) -> t
 def _found(row: Row, repeat: int, store: RepeatStore, *, student: bool) -> Done | None:
     """Find a finished repeat with its student, if wanted; None unless it states our guarantee."""
     finished = store.find(row.key, repeat, student=student)
-    promised = (repeat, row.prepared.whole.guarantee.eps, row.prepared.delta)
-    if finished is None or (finished[0].repeat, finished[0].eps, finished[0].delta) != promised:
+    if finished is None:
         return None
-    return Done(row.name, finished[0], student=finished[1])
+    record, content = finished
+    if (record.repeat, record.eps, record.delta) != (
+        repeat,
+        row.prepared.whole.guarantee.eps,
+        row.prepared.delta,
+    ):
+        return None
+    return Done(row.name, record, student=content)
 
 
 class _Work:
@@ -221,7 +227,7 @@ class _Work:
         self._advance = advance
         self._found, self._total = found, total
         self._done = found
-        self._told = self._most = 0.0
+        self._last_report = self._progress = 0.0
         self._cut: dict[_Task, int] = {}  # number of parts that the teachers of a task are cut into
         self._parts: dict[_Task, list[Any]] = {}  # votes of those that are trained
         self._began = time.perf_counter()
@@ -257,7 +263,7 @@ class _Work:
         while items and time.perf_counter() < deadline:
             item = items.popleft()
             share = 1 / self._cut.get(replace(item, teachers=None), 1)
-            with watched(partial(self._ticked, self._half_done(), share)), one_thread():
+            with watched(partial(self._ticked, self._n_partial(), share)), one_thread():
                 if item.teachers is None:
                     yield from self._received(item, _do_task(self._shared, item))
                 else:
@@ -289,7 +295,7 @@ class _Work:
             del self._parts[task]
             yield from self._received(task, _failures(self._shared, task, error))
             return
-        self._tell(self._half_done())
+        self._tell(self._n_partial())
         if len(self._parts[task]) == self._cut[task]:
             with one_thread():
                 parts = self._parts.pop(task)
@@ -305,19 +311,19 @@ class _Work:
             self._tell(0)
             yield replace(done, loaded=None)
 
-    def _half_done(self) -> float:
+    def _n_partial(self) -> float:
         """Tasks that are done in part, as a number of tasks."""
         return sum(len(votes) / self._cut[task] for task, votes in self._parts.items())
 
     def _ticked(self, before: float, share: float, done: int, of: int) -> None:
         """Progress callback, one call per trained teacher; there may be thousands a second."""
-        if (now := time.perf_counter()) - self._told > _TICK:
-            self._told = now
+        if (now := time.perf_counter()) - self._last_report > _TICK:
+            self._last_report = now
             self._tell(before + share * done / of)
 
     def _tell(self, more: float) -> None:
-        self._most = max(self._most, self._done + more)  # it never goes back
-        self._advance(self._most, self._found, self._total)
+        self._progress = max(self._progress, self._done + more)  # it never goes back
+        self._advance(self._progress, self._found, self._total)
 
 
 def _cuts(n: int, parts: int) -> list[range]:

@@ -70,8 +70,8 @@ class Marginals:
 
     def release(self, counts: FloatArray, door: Door, runs: int = 1) -> FloatArray:
         """Release counts, of shape (runs, n_bins)."""
-        unit = 1.0 if self.exact else None
-        kind = GaussianNoise(sensitivity=self.sensitivity, sigma=self.sigma, unit=unit)
+        grain = 1.0 if self.exact else None
+        kind = GaussianNoise(sensitivity=self.sensitivity, sigma=self.sigma, grain=grain)
         noisy: FloatArray = door.release(counts, kind, runs)
         return noisy
 
@@ -127,9 +127,9 @@ class Generated(Part):
         empty: Any = self.X
         return replace(self, columns=used, X=empty[list(used)])
 
-    def of_size(self, n: int | None, n_units: int) -> Generated:
+    def of_size(self, n: int | None, n_persons: int) -> Generated:
         """So many points, or as many as befit the number of private records or persons."""
-        return replace(self, n_points=n or max(_FEWEST, math.ceil(n_units / _SHARE)))
+        return replace(self, n_points=n or max(_FEWEST, math.ceil(n_persons / _SHARE)))
 
     @property
     def n_bins(self) -> list[int]:

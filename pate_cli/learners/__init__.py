@@ -9,12 +9,12 @@ from pate_cli.learners.registry import (
     BUILT_IN,
     TWO_CLASSES,
     check_learner,
-    dense_remarks,
+    dense_warnings,
     gives_shares,
     make_learner,
     passed_on,
     try_out,
 )
 
-__all__ = ["BUILT_IN", "TWO_CLASSES", "by_code", "check_learner", "dense_remarks"]
+__all__ = ["BUILT_IN", "TWO_CLASSES", "by_code", "check_learner", "dense_warnings"]
 __all__ += ["gives_shares", "is_linear", "limit_to", "make_learner", "passed_on", "row_by_row", "try_out"]

@@ -16,7 +16,7 @@ from pate_cli.errors import ConfigError, did_you_mean
 from pate_cli.learners.class_params import limit_to
 from pate_cli.plugins import contained, what_failed
 
-__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "make_learner"]
+__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_warnings", "make_learner"]
 __all__ += ["gives_shares", "passed_on", "try_out"]
 
 _PATHS = {
@@ -126,14 +126,14 @@ def check_learner(
     try_out(learner, estimator, params, n_classes=n_classes, sparse=sparse, shape=shape)
 
 
-def dense_remarks(config: Any, counts: Mapping[str, Any], n_teachers: int) -> tuple[str, ...]:
+def dense_warnings(config: Any, counts: Mapping[str, Any], n_teachers: int) -> tuple[str, ...]:
     """Lines on the memory of dense copies, where a teacher or student takes no sparse records.
 
     `config` has `teacher` and `student`, and `counts` the `n_private`, `n_public`, `n_features`, `n_classes`.
     """
     from pate_cli.learners.dense import DenseInput, megabytes
 
-    remarks, d = [], counts["n_features"]
+    warnings, d = [], counts["n_features"]
     for key, n in (("teacher", counts["n_private"] // n_teachers), ("student", counts["n_public"])):
         asked = getattr(config, key)
         try:
@@ -143,8 +143,8 @@ def dense_remarks(config: Any, counts: Mapping[str, Any], n_teachers: int) -> tu
         if isinstance(learner, DenseInput):
             copied = f"{n:,} x {d:,} numbers, {megabytes(n, d):,.1f} MB"
             name = type(learner.estimator).__name__
-            remarks.append(f"{key}: {name} takes no sparse records, so they are made dense: {copied}")
-    return tuple(remarks)
+            warnings.append(f"{key}: {name} takes no sparse records, so they are made dense: {copied}")
+    return tuple(warnings)
 
 
 def try_out(

@@ -24,7 +24,7 @@ import numpy as np
 
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.session import Session, VoteOracle
-from pate_cli.mechanisms.votes import Outlook, VoteAttack, on_counts
+from pate_cli.mechanisms.votes import ExpectedAnswers, VoteAttack, on_counts
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account, compose
 from pate_cli.privacy.gaussian import rounding_of
@@ -250,7 +250,7 @@ class Mechanism(ABC):
         """Warning from public numbers, as of queries that will go unanswered; None if there is none."""
         return None
 
-    def outlook(self) -> Outlook | None:
+    def expected_answers(self) -> ExpectedAnswers | None:
         """What becomes of votes of two to one, for `pate plan`; None where it asks for none."""
         return None
 

@@ -98,9 +98,9 @@ def fitted(
     labelling: Labelling, kept: PrivateRecords, public: PublicPoints, door: Door, rng: np.random.Generator
 ) -> Iterator[tuple[str, Any, Released]]:
     """Run a labelling once, and fit its students: label, student (None if it cannot be fitted), release."""
-    s, plan = labelling.setting, labelling.calibrated
-    records = kept.one_each(rng) if plan.persons == "one record" else kept
-    released = plan.release(Private(records, lambda: _votes(s, kept, public, rng)), public, door, rng)
+    s, mechanism = labelling.setting, labelling.calibrated
+    records = kept.one_each(rng) if mechanism.persons == "one record" else kept
+    released = mechanism.release(Private(records, lambda: _votes(s, kept, public, rng)), public, door, rng)
     for label, estimator, params, unanswered in labelling.students:
         student, setting = released.model, replace(s, student=(estimator, params), unanswered=unanswered)
         if student is None:

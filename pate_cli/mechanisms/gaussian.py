@@ -13,7 +13,7 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import NumbersTable, Session, VoteMechanism
 from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.signal import signal_of
-from pate_cli.mechanisms.votes import Outlook, l2_sensitivity, majority, noisy_counts, of_noisy_counts
+from pate_cli.mechanisms.votes import ExpectedAnswers, l2_sensitivity, majority, noisy_counts, of_noisy_counts
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account
 from pate_cli.privacy.gaussian import (
@@ -89,7 +89,7 @@ class Gaussian(VoteMechanism):
     sigma: float  # standard deviation of the noise on a count, in votes; 0 for none (eps = inf)
     sensitivity: float  # L2 sensitivity of one query, in votes
     rule: Calibration = field(default="tight", kw_only=True)  # of sigma; see `sigma_by`
-    unit: float | None = field(default=None, kw_only=True)  # 1 for integer noise
+    grain: float | None = field(default=None, kw_only=True)  # 1 for integer noise
     labels_only: bool = field(default=False, kw_only=True)  # counts stay inside, as with svt's exact labels
 
     @property
@@ -99,7 +99,7 @@ class Gaussian(VoteMechanism):
             return PrivacyLoss(math.inf, 0.0, "no noise")
         mu: float | None = self.sensitivity * math.sqrt(self.ell) / self.sigma
         if self.rule == "tight":
-            mu = mu_of(self.eps, self.delta) if self.unit is None else None
+            mu = mu_of(self.eps, self.delta) if self.grain is None else None
         proof = _PROOFS.get(self.rule, self._profile)
         return PrivacyLoss(self.eps, self.delta, f"{proof} of {self.ell} queries", mu=mu)
 
@@ -110,13 +110,13 @@ class Gaussian(VoteMechanism):
 
     @property
     def _profile(self) -> str:
-        return "exact Gaussian profile" if self.unit is None else "integer Gaussian profile"
+        return "exact Gaussian profile" if self.grain is None else "integer Gaussian profile"
 
     def eps_of(self, asked: int) -> float:
         """Loss of `asked` queries."""
         if self.sigma == 0:
             return math.inf
-        if self.unit is None:
+        if self.grain is None:
             return eps_of_mu(self.sensitivity * math.sqrt(asked) / self.sigma, self.delta)
         mu = math.sqrt(asked * vector_mu_squared(self.sensitivity, self.sigma))
         return min(self.eps, vector_eps(mu, asked * _noised(self.n_classes), self.delta))
@@ -148,7 +148,7 @@ class Gaussian(VoteMechanism):
             " a label is little better than chance; a larger eps, more teachers or fewer queries would help"
         )
 
-    def outlook(self) -> Outlook:
+    def expected_answers(self) -> ExpectedAnswers:
         """See `Mechanism`; it answers every query."""
         return of_noisy_counts(self.sigma, self.n_classes, self.ell)
 
@@ -162,7 +162,7 @@ class Gaussian(VoteMechanism):
             return {"ell": self.ell, "sigma": 0.0}
         names = ("eps", "delta", "ell", "sigma", "sensitivity", "rule")
         numbers = {name: getattr(self, name) for name in names}
-        return numbers if self.unit is None else numbers | {"integer_noise": True}
+        return numbers if self.grain is None else numbers | {"integer_noise": True}
 
     def table(self) -> NumbersTable:
         """Its public numbers, and the cost after the fact of fewer queries."""
@@ -180,7 +180,7 @@ class Gaussian(VoteMechanism):
             raise ConfigError("mechanism.calibration", self.rule, "tight with release=true")
         mu = vector_mu(self.eps, self.delta, self.ell * _noised(self.n_classes))
         sigma = vector_sigma(self.sensitivity * math.sqrt(self.ell), mu)
-        return replace(self, sigma=sigma, unit=1.0)
+        return replace(self, sigma=sigma, grain=1.0)
 
 
 _PROOFS: dict[str, str] = {
@@ -210,7 +210,7 @@ class GaussianSession(Session):
         shape = (len(counts), self.runs)
         # a row a query and run, queries first: consecutive draws of one run are consecutive queries
         rows = np.repeat(counts, self.runs, axis=0)
-        noisy = noisy_counts(rows, votes.n_teachers, m.sigma, self._door, m.unit, len(counts))
+        noisy = noisy_counts(rows, votes.n_teachers, m.sigma, self._door, m.grain, len(counts))
         # for two classes: 1 where the noisy count of class 1 is at least K/2
         labels = majority(noisy).reshape(shape)
         released = None if m.labels_only else noisy.reshape(*shape, counts.shape[1])

@@ -19,7 +19,7 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import UNPROVED, Session, VoteMechanism
 from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.votes import (
-    Outlook,
+    ExpectedAnswers,
     VoteAttack,
     attack,
     l2_sensitivity,
@@ -136,7 +136,7 @@ class Gnmax(VoteMechanism):
             f" one on which all {self.n_teachers:,} teachers agree pass with probability {passes:.2g}"
         )
 
-    def outlook(self) -> Outlook:
+    def expected_answers(self) -> ExpectedAnswers:
         """See `Mechanism`; the fewest teachers are for queries that pass the check."""
         answered = float(self.answers)
         if self.sigma_check is not None and self.threshold is not None:
@@ -177,7 +177,7 @@ class GnmaxSession(Session):
     """
 
     def __init__(self, mechanism: Gnmax, door: Door, runs: int = 1) -> None:
-        self._plan = mechanism
+        self._mechanism = mechanism
         self.runs = runs
         self._check, self._answer = door.spawn(2)
         self._asked, self._answered = np.zeros((2, runs), dtype=np.int64)
@@ -187,7 +187,7 @@ class GnmaxSession(Session):
     @property
     def _taking(self) -> NDArray[np.bool_]:
         """Whether each run takes a further query, shape (R,)."""
-        return (self._asked < self._plan.ell) & (self._answered < self._plan.answers)
+        return (self._asked < self._mechanism.ell) & (self._answered < self._mechanism.answers)
 
     @property
     def exhausted(self) -> bool:
@@ -199,7 +199,7 @@ class GnmaxSession(Session):
         labels = np.full((votes.n_queries, self.runs), UNANSWERED)
         reached, at = np.zeros(labels.shape, dtype=bool), 0
         while at < votes.n_queries and not self.exhausted:
-            left = int((self._plan.answers - self._answered)[self._taking].min())
+            left = int((self._mechanism.answers - self._answered)[self._taking].min())
             block = slice(at, at + left)
             labels[block], reached[block] = self._block(votes.at(block))
             at += left
@@ -207,13 +207,13 @@ class GnmaxSession(Session):
 
     def _block(self, votes: Votes) -> tuple[IntArray, NDArray[np.bool_]]:
         """Labels, and whether a run took the query; what is paid for is of the first run."""
-        plan, counts = self._plan, votes.counts
-        taken = self._taking & (np.arange(len(counts))[:, None] < plan.ell - self._asked)
+        mechanism, counts = self._mechanism, votes.counts
+        taken = self._taking & (np.arange(len(counts))[:, None] < mechanism.ell - self._asked)
         passed = taken & self._agreed(counts, int(taken[:, 0].sum()))
         labels = np.full(passed.shape, UNANSWERED)
         rows = counts[np.nonzero(passed)[0]]
         answered = int(passed[:, 0].sum())
-        noisy = noisy_counts(rows, votes.n_teachers, plan.sigma, self._answer, releases=answered)
+        noisy = noisy_counts(rows, votes.n_teachers, mechanism.sigma, self._answer, releases=answered)
         labels[passed] = majority(noisy)
         self._asked += taken.sum(axis=0)
         self._answered += passed.sum(axis=0)
@@ -223,26 +223,28 @@ class GnmaxSession(Session):
 
     def _agreed(self, counts: IntArray, releases: int) -> NDArray[np.bool_]:
         """Line 1, shape (m, runs): whether enough teachers agree, by a noisy check; always without one."""
-        plan, shape = self._plan, (len(counts), self.runs)
-        if plan.sigma_check is None or plan.threshold is None:
+        mechanism, shape = self._mechanism, (len(counts), self.runs)
+        if mechanism.sigma_check is None or mechanism.threshold is None:
             return np.ones(shape, dtype=bool)
         largest = np.broadcast_to(counts.max(axis=1)[:, None], shape)
-        kind = GaussianNoise(sensitivity=1.0, sigma=plan.sigma_check)
+        kind = GaussianNoise(sensitivity=1.0, sigma=mechanism.sigma_check)
         noisy = self._check.release(largest, kind, releases)
-        return np.asarray(noisy >= plan.threshold)
+        return np.asarray(noisy >= mechanism.threshold)
 
     def not_private(self) -> dict[str, float]:
         """Figures computed from votes: NOT differentially private, for experiments only."""
-        plan, K, divergence = self._plan, self._plan.n_teachers, 0.0
-        if self._checked and plan.sigma_check is not None and plan.threshold is not None:
-            checks = rdp_of_bit(K, plan.threshold, plan.sigma_check, plan.order)
+        mechanism, K, divergence = self._mechanism, self._mechanism.n_teachers, 0.0
+        if self._checked and mechanism.sigma_check is not None and mechanism.threshold is not None:
+            checks = rdp_of_bit(K, mechanism.threshold, mechanism.sigma_check, mechanism.order)
             divergence += float(checks[np.concatenate(self._checked).max(axis=1)].sum())
         if self._labelled:
             counts = np.concatenate(self._labelled)
-            if plan.n_classes == 2:
-                divergence += float(rdp_of_bit(K, K / 2, plan.sigma, plan.order)[counts[:, 1]].sum())
+            if mechanism.n_classes == 2:
+                divergence += float(
+                    rdp_of_bit(K, K / 2, mechanism.sigma, mechanism.order)[counts[:, 1]].sum()
+                )
             else:
-                answers = rdp_of_majority(K, plan.n_classes, plan.sigma, plan.order)
+                answers = rdp_of_majority(K, mechanism.n_classes, mechanism.sigma, mechanism.order)
                 divergence += float(answers[lead(counts)].sum())
-        eps = eps_of_rdp(divergence, plan.order, plan.delta)
-        return {"eps_data_dependent": min(plan.eps, eps)}
+        eps = eps_of_rdp(divergence, mechanism.order, mechanism.delta)
+        return {"eps_data_dependent": min(mechanism.eps, eps)}

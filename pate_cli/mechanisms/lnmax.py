@@ -14,7 +14,7 @@ import numpy as np
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import UNPROVED, Session, VoteMechanism
 from pate_cli.mechanisms.options import MechanismOptions
-from pate_cli.mechanisms.votes import Outlook, majority
+from pate_cli.mechanisms.votes import ExpectedAnswers, majority
 from pate_cli.privacy.composition import eps0_of
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account, Pure
@@ -89,10 +89,10 @@ class Lnmax(VoteMechanism):
         """Start a session; see `VoteMechanism`."""
         return LnmaxSession(self, door, runs)
 
-    def outlook(self) -> Outlook:
+    def expected_answers(self) -> ExpectedAnswers:
         """See `Mechanism`; it answers every query."""
         votes = 6 * math.log(2) if self.n_classes == 2 else 3 * _QUARTILE_OF_DIFFERENCE
-        return Outlook(self.scale, self.ell, max(1, math.ceil(votes * self.scale)))
+        return ExpectedAnswers(self.scale, self.ell, max(1, math.ceil(votes * self.scale)))
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
@@ -107,23 +107,23 @@ class LnmaxSession(Session):
     """
 
     def __init__(self, mechanism: Lnmax, door: Door, runs: int = 1) -> None:
-        self._plan, self._door, self.runs = mechanism, door, runs
+        self._mechanism, self._door, self.runs = mechanism, door, runs
         self._asked = 0
         self._counts: list[IntArray] = []  # private: votes of the queries taken
 
     @property
     def exhausted(self) -> bool:
         """Whether all queries were taken."""
-        return self._asked >= self._plan.ell
+        return self._asked >= self._mechanism.ell
 
     def ask(self, votes: Votes) -> ReleasedLabels:
         """Put queries to every run; see `Session`."""
-        plan = self._plan
-        counts = votes.counts[: plan.ell - self._asked]
+        mechanism = self._mechanism
+        counts = votes.counts[: mechanism.ell - self._asked]
         rows = np.repeat(counts, self.runs, axis=0)
-        kind = LaplaceNoise(sensitivity=l1_sensitivity(plan.n_classes), scale=plan.scale)
-        noisy = self._door.release(rows[:, 1] if plan.n_classes == 2 else rows, kind, len(counts))
-        if plan.n_classes == 2:
+        kind = LaplaceNoise(sensitivity=l1_sensitivity(mechanism.n_classes), scale=mechanism.scale)
+        noisy = self._door.release(rows[:, 1] if mechanism.n_classes == 2 else rows, kind, len(counts))
+        if mechanism.n_classes == 2:
             noisy = np.column_stack([votes.n_teachers - noisy, noisy])
         labels = np.full((votes.n_queries, self.runs), UNANSWERED)
         labels[: len(counts)] = majority(noisy).reshape(len(counts), self.runs)
@@ -135,8 +135,8 @@ class LnmaxSession(Session):
 
     def not_private(self) -> dict[str, float]:
         """Figures computed from votes: NOT differentially private, for experiments only."""
-        plan = self._plan
+        mechanism = self._mechanism
         if not self._asked:
             return {"eps_data_dependent": 0.0}
-        q = miss_probability(np.concatenate(self._counts), plan.scale)
-        return {"eps_data_dependent": min(plan.eps, eps_of_moments(q, plan.eps0, plan.delta))}
+        q = miss_probability(np.concatenate(self._counts), mechanism.scale)
+        return {"eps_data_dependent": min(mechanism.eps, eps_of_moments(q, mechanism.eps0, mechanism.delta))}

@@ -41,7 +41,7 @@ from pate_cli.types import (
     _Private,
 )
 
-__all__ = ["Options", "ScoreBins", "SoftPlan", "SoftSession", "calibrate", "fit_on_scores", "score_bins"]
+__all__ = ["Options", "ScoreBins", "Soft", "SoftSession", "calibrate", "fit_on_scores", "score_bins"]
 
 
 class _Width:
@@ -69,7 +69,7 @@ class Options(MechanismOptions):
     cutoff: int | None = option("auto", sparse_vector.CUTOFF)
 
 
-def calibrate(options: Options, setting: Setting) -> SoftPlan:
+def calibrate(options: Options, setting: Setting) -> Soft:
     """Check options, teacher and student, and calibrate; InfeasibleError where it cannot work.
 
     InfeasibleError if even unanimous scores would go unanswered half of the time.
@@ -92,7 +92,7 @@ def calibrate(options: Options, setting: Setting) -> SoftPlan:
     scores = np.where(X[:, 0] > 0.5, 0.8, 0.1)
     fit_on_scores(setting, PublicPoints(X), np.arange(40), scores, np.random.default_rng(0))
     if math.isinf(setting.eps):
-        return SoftPlan(setting, n_bins, setting.n_public, None, n_coarse)
+        return Soft(setting, n_bins, setting.n_public, None, n_coarse)
     # a query is up to two tests, and goes unanswered after two failed ones
     eps, delta, n_tests, K = setting.eps, setting.delta, 2 * setting.n_public, setting.n_teachers
     T = max(1, sparse_vector.auto_cutoff(eps, delta, n_tests, K, rule) // 2) if cutoff is None else cutoff
@@ -101,11 +101,11 @@ def calibrate(options: Options, setting: Setting) -> SoftPlan:
         ways = ["mechanism.cutoff=1"] if T > 1 and sparse_vector.fewest_teachers(least) <= K else []
         options_used = f"cutoff={T} (2 x {T} failed tests)"
         raise sparse_vector.cannot_answer(tests, K, options_used, ways, mechanism="soft")
-    return SoftPlan(setting, n_bins, T, tests, n_coarse)
+    return Soft(setting, n_bins, T, tests, n_coarse)
 
 
 @dataclass(frozen=True)
-class SoftPlan(Mechanism):
+class Soft(Mechanism):
     """Soft labels, calibrated; see `SoftSession` for the guarantee."""
 
     persons = "parts"

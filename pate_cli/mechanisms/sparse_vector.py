@@ -14,7 +14,7 @@ from pate_cli.checks import OneOf, Or, Whole
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.base import NumbersTable, Session, VoteMechanism
 from pate_cli.mechanisms.votes import (
-    Outlook,
+    ExpectedAnswers,
     VoteAttack,
     distance_to_instability,
     majority,
@@ -88,14 +88,16 @@ class SparseVector(VoteMechanism):
             f"{'s that are' if c.cutoff > 1 else ' that is'} too close"
         )
 
-    def outlook(self) -> Outlook:
+    def expected_answers(self) -> ExpectedAnswers:
         """See `Mechanism`; it stops at T unstable votes, before which T (1 - u)/u are stable on average."""
         c = self.calibration
         unstable = c.p_unstable(max(0, -(-self.n_teachers // 6) - 1))
         answered = c.ell * (1 - unstable)
         if unstable * c.ell > c.cutoff:
             answered = c.cutoff * (1 - unstable) / unstable
-        return Outlook(c.query_scale, answered, max(6 * math.ceil(c.margin(0.5)) + 1, fewest_teachers(c)))
+        return ExpectedAnswers(
+            c.query_scale, answered, max(6 * math.ceil(c.margin(0.5)) + 1, fewest_teachers(c))
+        )
 
     def attacks(self) -> list[VoteAttack]:
         """Worst-case votes for an audit."""

@@ -31,7 +31,7 @@ from pate_cli.types import (
     Votes,
 )
 
-__all__ = ["Options", "PrivateCutoffPlan", "calibrate"]
+__all__ = ["Options", "PrivateCutoff", "calibrate"]
 
 _ERROR = 0.25
 """Error of the teachers in an audit of the private cutoff."""
@@ -96,7 +96,7 @@ def calibrate(options: Options, setting: Setting) -> Mechanism:
     )
 
 
-def _private_cutoff(options: Options, setting: Setting) -> PrivateCutoffPlan:
+def _private_cutoff(options: Options, setting: Setting) -> PrivateCutoff:
     """Hold back a fraction `holdout` of the records, spend a `share` of eps on the estimate."""
     K, eps, rule = setting.n_teachers, setting.eps, options.calibration
     n_holdout = max(1, round(options.holdout * setting.n_private))
@@ -104,16 +104,16 @@ def _private_cutoff(options: Options, setting: Setting) -> PrivateCutoffPlan:
         accepted = f"a fraction that leaves a record for each of {K} teachers"
         raise ConfigError("mechanism.holdout", options.holdout, accepted)
     if math.isinf(eps):
-        return PrivateCutoffPlan(setting, rule, n_holdout, 0.0, math.inf)
+        return PrivateCutoff(setting, rule, n_holdout, 0.0, math.inf)
     scale = max(1 / (K * options.share * eps), 1 / (n_holdout * eps))
-    plan = PrivateCutoffPlan(setting, rule, n_holdout, scale, eps - 1 / (K * scale))
+    mechanism = PrivateCutoff(setting, rule, n_holdout, scale, eps - 1 / (K * scale))
     # refuses what cannot answer even with the smallest T
-    stable_labels(plan.eps_svt, setting.delta, setting.n_public, K, rule=rule, cutoff=1)
-    return plan
+    stable_labels(mechanism.eps_svt, setting.delta, setting.n_public, K, rule=rule, cutoff=1)
+    return mechanism
 
 
 @dataclass(frozen=True)
-class PrivateCutoffPlan(Mechanism):
+class PrivateCutoff(Mechanism):
     """The sparse vector technique with T from a private estimate of the teachers' error.
 
     At random, `n_holdout` records are held back and the others dealt to K teachers. Let q be the mean over

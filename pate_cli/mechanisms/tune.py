@@ -318,8 +318,8 @@ class Tune(Mechanism):
     def noisy(self, counts: FloatArray, door: Door) -> FloatArray:
         """Release counts of shape (runs, k) with noise."""
         runs, k = counts.shape
-        unit = 1.0 if self.exact else None
-        kind = GaussianNoise(sensitivity=math.sqrt(k), sigma=self.sigma(k), unit=unit)
+        grain = 1.0 if self.exact else None
+        kind = GaussianNoise(sensitivity=math.sqrt(k), sigma=self.sigma(k), grain=grain)
         noisy: FloatArray = door.release(counts, kind, runs)
         return noisy
 
@@ -388,13 +388,13 @@ def _held_out(
     records: PrivateRecords, n_holdout: int, rng: np.random.Generator
 ) -> tuple[PrivateRecords, PrivateRecords]:
     """Hold out random records, or one record each of random persons; the others keep all of theirs."""
-    held_out = np.zeros(records.n_units, dtype=bool)
-    held_out[rng.permutation(records.n_units)[:n_holdout]] = True
-    mine = held_out if records.units is None else held_out[records.units]
+    held_out = np.zeros(records.n_persons, dtype=bool)
+    held_out[rng.permutation(records.n_persons)[:n_holdout]] = True
+    mine = held_out if (owners := records.persons) is None else held_out[owners]
 
     def of(rows: Any) -> PrivateRecords:
-        units = None if records.units is None else np.unique(records.units[rows], return_inverse=True)[1]
-        return PrivateRecords(records.X[rows], records.y[rows], units, features=records.features)
+        left = None if owners is None else np.unique(owners[rows], return_inverse=True)[1]
+        return PrivateRecords(records.X[rows], records.y[rows], left, features=records.features)
 
     others = ~mine
     return of(mine).one_each(rng), of(others)

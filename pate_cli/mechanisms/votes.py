@@ -14,7 +14,7 @@ from pate_cli.privacy.door import Door
 from pate_cli.privacy.kinds import GaussianNoise
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["Outlook", "Step", "Steps", "VoteAttack", "attack", "distance_to_instability"]
+__all__ = ["ExpectedAnswers", "Step", "Steps", "VoteAttack", "attack", "distance_to_instability"]
 __all__ += ["l2_sensitivity", "lead", "majority", "max_distance", "noisy_counts", "on_counts", "on_svt"]
 __all__ += ["of_noisy_counts", "teachers_for_svt"]
 
@@ -70,22 +70,22 @@ def noisy_counts(
     n_teachers: int,
     sigma: float,
     door: Door,
-    unit: float | None = None,
+    grain: float | None = None,
     releases: int | None = None,
 ) -> FloatArray:
-    """Release each row of votes, shape (m, C), with Gaussian noise, of integers where `unit` is 1.
+    """Release each row of votes, shape (m, C), with Gaussian noise, of integers where `grain` is 1.
 
     For two classes the count of class 1 is noised, and class 0 gets the rest of K. `releases` are the queries
     of one run, where the rows are those of several.
     """
     n_classes = counts.shape[1]
-    kind = GaussianNoise(sensitivity=l2_sensitivity(n_classes), sigma=sigma, unit=unit)
+    kind = GaussianNoise(sensitivity=l2_sensitivity(n_classes), sigma=sigma, grain=grain)
     exact = counts[:, 1] if n_classes == 2 else counts
     noisy: FloatArray = door.release(exact, kind, len(counts) if releases is None else releases)
     return np.column_stack([n_teachers - noisy, noisy]) if n_classes == 2 else noisy
 
 
-class Outlook(NamedTuple):
+class ExpectedAnswers(NamedTuple):
     """What becomes of votes of two to one, from public numbers alone.
 
     `fewest_teachers` is the smallest K with which half of their labels are right, apart from those that are
@@ -98,14 +98,14 @@ class Outlook(NamedTuple):
     fewest_teachers: int
 
 
-def of_noisy_counts(sigma: float, n_classes: int, answered: float) -> Outlook:
-    """Outlook where the largest of noisy counts is the label; of more than two classes the third has none.
+def of_noisy_counts(sigma: float, n_classes: int, answered: float) -> ExpectedAnswers:
+    """Answers where the largest of noisy counts is the label; a third class is taken to have no votes.
 
     With two classes one count has noise, and K/6 more than half of the votes; else two have, and K/3 lie
     between them.
     """
     votes = 6 * sigma if n_classes == 2 else 3 * math.sqrt(2) * sigma
-    return Outlook(sigma, answered, max(1, math.ceil(_QUARTILE * votes)))
+    return ExpectedAnswers(sigma, answered, max(1, math.ceil(_QUARTILE * votes)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -108,7 +108,7 @@ class Door:
     def _refuse_integers(self, kind: Kind) -> None:
         """Refuse what has no proof for integers, before the noise: a release of it would be no release."""
         if getattr(self.noise, "integers", False) and not kind.on_integers:
-            raise RuntimeError(f"{type(kind).__name__} on numbers of no unit, from a source of integers")
+            raise RuntimeError(f"{type(kind).__name__} on numbers of no grain, from a source of integers")
 
     def _pass(self, passing: Passing, make: Callable[[], Out]) -> Out:
         """Make a release; tests record, replay and measure here."""

@@ -73,35 +73,35 @@ class Kind(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianNoise(Kind):
-    """Gaussian noise on each number; of whole multiples of `unit` where the value is that too."""
+    """Gaussian noise on each number; of whole multiples of `grain` where the value is that too."""
 
     norm = 2
     sigma: float
-    unit: float | None = None
+    grain: float | None = None
 
     @property
     def on_integers(self) -> bool:
-        """With a unit."""
-        return self.unit is not None
+        """With a grain."""
+        return self.grain is not None
 
     def draw(self, noise: Noise, value: NDArray[Any]) -> FloatArray:
         """See `Kind`."""
-        step = self.unit or 1.0
+        step = self.grain or 1.0
         return value + step * noise.gaussian(self.sigma / step, value.size).reshape(value.shape)
 
     def event(self, size: int) -> Gdp:
         """See `Kind`."""
-        if self.unit is None:
+        if self.grain is None:
             return Gdp(math.inf if self.sigma == 0 else (self.sensitivity / self.sigma) ** 2)
-        return Gdp(vector_mu_squared(self.sensitivity / self.unit, self.sigma / self.unit), size)
+        return Gdp(vector_mu_squared(self.sensitivity / self.grain, self.sigma / self.grain), size)
 
     def draws(self, value: NDArray[Any], out: Any) -> Counter[tuple[str, float]]:
         """See `Kind`."""
-        return Counter({("gaussian", self.sigma / (self.unit or 1.0)): value.size})
+        return Counter({("gaussian", self.sigma / (self.grain or 1.0)): value.size})
 
     def noise_in(self, value: NDArray[Any], out: Any) -> Any:
         """See `Kind`."""
-        return (out - value) / self.sigma if self.unit is None else np.array([])
+        return (out - value) / self.sigma if self.grain is None else np.array([])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -289,7 +289,7 @@ class Card:
         )
 
     def _lines(self) -> list[tuple[str, str, str]]:
-        """A release that was not measured: label, value and remark."""
+        """A release that was not measured: label, value and note."""
         delta, sizes = f"delta {_decimal(self.delta)}", self.sizes
         made = f"{self.who}s, and {count_of(sizes['n_public'], 'public point')}"
         lines = [("guarantee", f"eps {self.eps:g}", f"{delta}; {bare(self.guarantee['neighbours'])}")]

@@ -48,13 +48,13 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
     ExactNoise()
     ledgers = open_ledgers(run.config.ledger)
     ledger = ledgers.find(run.dataset.checksum, partial(record_digests, run.dataset))
-    protects = Protected(run.dataset.unit)
+    protects = Protected(run.dataset.person_column)
     ledger.check_protects(protects, run.whole.guarantee)
     if run.dataset.public is None:
         ledger.check_public(run.dataset.n_records, run.sizes.n_public)
     ledger.check_room(run.whole.guarantee)
-    for remark in run.remarks:
-        terminal.remark(remark)
+    for warning in run.warnings:
+        terminal.notice(warning)
     streams, public = pipeline.Streams.fresh(), None
     if run.dataset.public is None:  # else no row of the private file becomes public
         drawn = np.sort(streams.split.permutation(run.dataset.n_records)[: run.sizes.n_public])
@@ -107,7 +107,7 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
             " will not find its certificate in the ledger",
         )
     if result["message"]:
-        terminal.remark(result["message"])
+        terminal.notice(result["message"])
     facts = json.loads(content[files.CERTIFICATE])
     (left, _), (total, _) = charged[0].left, charged[0].total
     card = Card(facts, str(_from_here(directory)))
@@ -123,8 +123,8 @@ def _check_public(run: Prepared) -> None:
     """Refuse a release that would publish something of the private file without the user's word."""
     dataset = run.dataset
     if dataset.public is None:
-        if dataset.unit is not None:
-            accepted = f"a file of public points, with release=true and dataset.unit={dataset.unit}"
+        if dataset.person_column is not None:
+            accepted = f"a file of public points, with release=true and dataset.unit={dataset.person_column}"
             raise ConfigError("dataset.public", None, accepted)
         if not run.config.split.public_from_private:
             n, of = run.sizes.n_public, dataset.n_records
@@ -144,7 +144,7 @@ def _check_public(run: Prepared) -> None:
 
 def _note(run: Prepared) -> str:
     """Line on the release's ledger entry, for people."""
-    queries, note = run.plan.asks_at_most, run.config.mechanism.label
+    queries, note = run.mechanism.asks_at_most, run.config.mechanism.label
     note += f", up to {queries} queries" if queries else ""
     return note + (f", {run.n_teachers} teachers" if run.n_teachers else "")
 

@@ -66,7 +66,7 @@ def overview(
     lines = [(row, _texts(row)) for row in rows]
     averaged = by or pivot is not None
     table = _averages(lines, by, pivot) if averaged else _plain(lines, metrics=metrics)
-    table.remarks.extend(_remarks(rows, left_out))
+    table.footnotes.extend(_footnotes(rows, left_out))
     return table
 
 
@@ -288,7 +288,7 @@ def _count(value: float | None) -> str:
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.1f}"
 
 
-def _remarks(rows: Sequence[MeasuredRow], left_out: int) -> list[str]:
+def _footnotes(rows: Sequence[MeasuredRow], left_out: int) -> list[str]:
     """Lines below the table: rows left out, to be read with care, and not finished."""
     runs = "1 other row" if left_out == 1 else f"{left_out} other rows"
     lines = [f"{runs} of the same configuration and data left out"] if left_out else []

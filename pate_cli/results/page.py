@@ -46,7 +46,7 @@ _TAGS = {
 
 @dataclass(frozen=True)
 class Fact:
-    """A label over a value, with a remark below."""
+    """A label over a value, with a note below."""
 
     label: str
     value: str
@@ -193,7 +193,7 @@ class Report:
     answer: str  # with the marks of `sentences`
     table: Table
     page: Page | None = None
-    lines: Sequence[tuple[str, str, str]] = ()  # label, value, remark: in place of a table of one row
+    lines: Sequence[tuple[str, str, str]] = ()  # label, value, note: in place of a table of one row
     notes: Sequence[str] = ()  # below the table, at most two
     explain: Sequence[str] = ()  # meanings of columns and words
     next_step: NextStep | None = None

@@ -31,12 +31,12 @@ def paired(rows: Iterable[MeasuredRow], method: str) -> Table:
     columns = [Head(head, numeric=False) for head in ("dataset", "mechanism")]
     columns += [Head(name, numeric=False, detail=True) for name in extras]
     columns += [Head(head) for head in ("eps", "accuracy ± ci95", f"{difference} ± ci95", "n")]
-    cells, records, remarks = [], list[dict[str, Any]](), list[str]()
+    cells, records, footnotes = [], list[dict[str, Any]](), list[str]()
     for row in others:
         base, why = _base(row, [base for base in rows if base["method"] == method])
         gap = paired_difference(row, base, "accuracy") if base else None
-        if why and why not in remarks:
-            remarks.append(why)
+        if why and why not in footnotes:
+            footnotes.append(why)
         texts = [str(row["dataset"]), str(row["method"]), *(str(row[name] or ABSENT) for name in extras)]
         shown = number(gap, "+.4f") if gap else ABSENT
         n = gap.n if gap else 0
@@ -47,7 +47,7 @@ def paired(rows: Iterable[MeasuredRow], method: str) -> Table:
         record |= {"eps": row["eps"], "of": method, "n": n}
         records.append(record | flat({"accuracy": row.over("accuracy"), "difference": gap}))
     note = f"{EPS_NOTE} Differences repeat by repeat at the same splits: above 0, better than {method}. "
-    return Table(columns, cells, records, f"{note}{MEASURED} {T_NOTE}.", remarks, EPS_NOTE)
+    return Table(columns, cells, records, f"{note}{MEASURED} {T_NOTE}.", footnotes, EPS_NOTE)
 
 
 def _base(row: MeasuredRow, bases: Sequence[MeasuredRow]) -> tuple[MeasuredRow | None, str]:

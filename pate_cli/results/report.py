@@ -217,7 +217,7 @@ def _meanings(found: Advice) -> list[str]:
 
 
 def _lines(found: Advice) -> list[tuple[str, str, str]]:
-    """A single row in four lines: label, value and remark."""
+    """A single row in four lines: label, value and note."""
     row, metric = found.board.rows[0], found.metric
     value = row.over(metric.name)
     lines = []

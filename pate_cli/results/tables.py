@@ -53,7 +53,7 @@ class Table:
     cells: list[list[str]]
     records: list[dict[str, Any]] = field(default_factory=list)  # nothing rounded; all with the same keys
     note: str = ""  # below the table
-    remarks: list[str] = field(default_factory=list)  # below the note, a line each; comments in LaTeX
+    footnotes: list[str] = field(default_factory=list)  # below the note, a line each; comments in LaTeX
     meaning: str = ""  # of eps: what of the note is always printed
     title: str = ""
     looks: Sequence[str] = ()  # of each row on a page: pick, ref or nothing
@@ -67,7 +67,7 @@ class Table:
         return frame.to_csv(index=False, lineterminator="\n")
 
     def to_markdown(self) -> str:
-        """Pipe table, the note, and the remarks as a list."""
+        """Pipe table, the note, and the footnotes as a list."""
 
         def line(cells: Sequence[str]) -> str:
             return "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells) + " |"
@@ -77,8 +77,8 @@ class Table:
             rule = "|" + "|".join("---:" if column.numeric else "---" for column in self.columns) + "|"
             lines = [line([column.full for column in self.columns]), rule, *map(line, self.cells)]
             parts += ["\n".join(lines), *([self.note] if self.note else [])]
-        if self.remarks:
-            parts.append("\n".join(f"- {remark}" for remark in self.remarks))
+        if self.footnotes:
+            parts.append("\n".join(f"- {footnote}" for footnote in self.footnotes))
         return "\n\n".join(parts) + "\n"
 
     def to_latex(self) -> str:
@@ -86,9 +86,9 @@ class Table:
 
         Columns with the same cell in every row go to the note.
         """
-        remarks = [f"% {remark}" for remark in self.remarks]
+        footnotes = [f"% {footnote}" for footnote in self.footnotes]
         if not self.cells:
-            return "\n".join(remarks) + "\n"
+            return "\n".join(footnotes) + "\n"
         kept = [index for index in range(len(self.columns)) if not self.constant(index)]
         kept = kept or list(range(len(self.columns)))
         same = [f"{c.full} {self.cells[0][i]}" for i, c in enumerate(self.columns) if i not in kept]
@@ -97,7 +97,7 @@ class Table:
         cells = [[_tex(row[index]) for index in kept] for row in self.cells]
         pages = [_tabular(columns, cells[start : start + _PAGE]) for start in range(0, len(cells), _PAGE)]
         below = [rf"{{\footnotesize {_tex(note)}\par}}"] if note else []
-        return "\n".join([*_NEEDS, *remarks, *pages, *below]) + "\n"
+        return "\n".join([*_NEEDS, *footnotes, *pages, *below]) + "\n"
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -109,7 +109,7 @@ class Table:
     def show(self, console: Console | None = None, *, quiet: bool = False) -> None:
         """Print it to a console (default: stdout), within its width.
 
-        `quiet` prints of note and remarks the meaning of eps alone.
+        `quiet` prints of note and footnotes the meaning of eps alone.
         """
         _show(self, console or out(), quiet=quiet)
 
@@ -232,7 +232,7 @@ _ASCII = str.maketrans(
 
 
 def _show(table: Table, console: Console, *, quiet: bool) -> None:
-    """Print a table, values that are equal in all rows, its note and its remarks."""
+    """Print a table, values that are equal in all rows, its note and its footnotes."""
     from rich.text import Text  # "active[svt]" would be read as markup
 
     def text(words: str, style: str = "") -> Text:
@@ -246,8 +246,8 @@ def _show(table: Table, console: Console, *, quiet: bool) -> None:
             console.print(view.grid(block, text), crop=False)
         for words in filter(None, [table.meaning if quiet else table.note, view.below()]):
             console.print(text(words, "italic"))
-    for remark in () if quiet else table.remarks:
-        console.print(text(remark))
+    for footnote in () if quiet else table.footnotes:
+        console.print(text(footnote))
 
 
 def printable(words: str, console: Console) -> str:

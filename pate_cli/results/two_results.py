@@ -41,7 +41,7 @@ def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
     if without := [side for side, row in zip("AB", rows, strict=True) if not row.n]:
         has = "has" if len(without) == 1 else "have"
         answer = f"{listed(without)} {has} no numbers, so there is nothing to compare."
-        return Report(answer=answer, table=every["settings"], notes=every["table"].remarks, files=every)
+        return Report(answer=answer, table=every["settings"], notes=every["table"].footnotes, files=every)
     a, b = rows
     why = other_splits(a, b)
     gap = None if why else paired_difference(a, b, "accuracy")
@@ -93,7 +93,7 @@ def _many(every: dict[str, Table]) -> Report:
     answer = f"A and B differ in {settings}; {paired} of {len(told)} rows are at the same splits."
     if not told:
         answer = f"A and B differ in {settings}, and have no row in common."
-    return Report(answer=answer, table=table, notes=list(table.remarks), files=every)
+    return Report(answer=answer, table=table, notes=list(table.footnotes), files=every)
 
 
 def _measures(records: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
@@ -161,10 +161,10 @@ def _differences(first: Sequence[MeasuredRow], second: Sequence[MeasuredRow]) ->
             records.append({"setting": setting, "A": values[0], "B": values[1]})
     cells = [list(record.values()) for record in records]
     columns = [Head(head, numeric=False, prose=head != "setting") for head in ("setting", "A", "B")]
-    remarks = [] if cells else ["A and B have the same settings"]
+    footnotes = [] if cells else ["A and B have the same settings"]
     if not whole:
-        remarks.append("settings that only one of the files holds are left out")
-    return Table(columns, cells, records, remarks=remarks)
+        footnotes.append("settings that only one of the files holds are left out")
+    return Table(columns, cells, records, footnotes=footnotes)
 
 
 def _values(rows: Sequence[MeasuredRow], name: str) -> str:
@@ -193,13 +193,13 @@ def _pairs(
     pairs = [(said(row), row, others[key(row)]) for row in first if key(row) in others]
     done = {key(row) for _, row, _ in pairs}
     alone = {"A": first, "B": second}
-    remarks = [
+    footnotes = [
         f"only in {name}: {said(row)}" for name, rows in alone.items() for row in rows if key(row) not in done
     ]
-    return pairs, remarks
+    return pairs, footnotes
 
 
-def _table(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], remarks: list[str]) -> Table:
+def _table(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], footnotes: list[str]) -> Table:
     """Every measure of both, and its paired difference; of several rows a terminal shows accuracy alone."""
     several = len(pairs) > 1
     records, cells = list[dict[str, Any]](), []
@@ -208,7 +208,7 @@ def _table(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], remarks: list[
         where = f"{said}: " if several else ""
         for side, each in (("A", row), ("B", other)):
             if each.status != "ok":
-                remarks.append(f"{where}{side} {ended(each.status)}: {each.reason}")
+                footnotes.append(f"{where}{side} {ended(each.status)}: {each.reason}")
         for measure in _measures_of(row, other):
             means = [each.over(measure) for each in (row, other)]
             gap = None if why else paired_difference(row, other, measure)
@@ -220,11 +220,11 @@ def _table(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], remarks: list[
             if not several or measure == "accuracy":
                 cells.append([said if several else measure, *shown])
         if why:
-            remarks.append(f"{where}no paired differences: {why}")
+            footnotes.append(f"{where}no paired differences: {why}")
     heads = ["row" if several else "measure", "A ± ci95", "B ± ci95", "A less B ± ci95", "n"]
     columns = [Head(head, numeric=index > 0) for index, head in enumerate(heads)]
     note = f"{'Accuracy. ' * several}Differences repeat by repeat at the same splits. {MEASURED} {T_NOTE}."
-    return Table(columns, cells, records, f"{note} {EPS_NOTE}", remarks, EPS_NOTE)
+    return Table(columns, cells, records, f"{note} {EPS_NOTE}", footnotes, EPS_NOTE)
 
 
 def _measures_of(*rows: MeasuredRow) -> Iterable[str]:

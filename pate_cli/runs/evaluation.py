@@ -119,8 +119,8 @@ class Evaluation:
 
     def noisy(self, counts: FloatArray, door: Door, runs: int = 1) -> FloatArray:
         """Release counts, of shape (runs, cells)."""
-        unit = 1.0 if self.exact else None
-        kind = GaussianNoise(sensitivity=self.sensitivity, sigma=self.sigma, unit=unit)
+        grain = 1.0 if self.exact else None
+        kind = GaussianNoise(sensitivity=self.sensitivity, sigma=self.sigma, grain=grain)
         noisy: FloatArray = door.release(counts, kind, runs)
         return noisy
 

@@ -20,7 +20,7 @@ from pate_cli.privacy.events import Account, Gdp
 from pate_cli.runs.evaluation import Evaluation, check
 from pate_cli.types import PrivacyLoss, Setting
 
-__all__ = ["MarginalsAudit", "WholeMechanism", "whole"]
+__all__ = ["MarginalsAudit", "WholeMechanism", "calibrate_whole"]
 
 _BELOW = 1 - 1e-8
 """What is left of mu once it is turned to (eps, delta) and back, which is exact to 1e-9."""
@@ -74,7 +74,7 @@ class WholeMechanism:
     Points of declared ranges cost nothing.
     """
 
-    plan: Mechanism
+    mechanism: Mechanism
     eps: float
     delta: float
     marginals: Marginals | None = None
@@ -95,27 +95,27 @@ class WholeMechanism:
 
     @property
     def _on_training(self) -> PrivacyLoss:
-        of_plan = self.plan.guarantee
+        of_mechanism = self.mechanism.guarantee
         if self.marginals is None:
-            return of_plan
+            return of_mechanism
         bought = f"{self.bought.what}, " if self.bought else ""
-        how = f"{bought}noisy marginals, and {of_plan.how}"
+        how = f"{bought}noisy marginals, and {of_mechanism.how}"
         if math.isinf(self.eps):
-            return PrivacyLoss(math.inf, of_plan.delta, how)
+            return PrivacyLoss(math.inf, of_mechanism.delta, how)
         mu = None
         if self.adds_mu and not self.marginals.exact and self.bought is None:
-            mu = math.hypot(self.marginals.mu, of_plan.mu or 0.0)
+            mu = math.hypot(self.marginals.mu, of_mechanism.mu or 0.0)
         return PrivacyLoss(self.eps, self.delta, how, mu=mu)
 
     def loss(
         self, on_points: Account | None, spent: Account, on_schema: Account | None = None
     ) -> PrivacyLoss:
         """Privacy loss of levels and bounds, of the marginals, and of all that passed the door after them."""
-        of_plan = self.plan.loss(spent)
+        of_mechanism = self.mechanism.loss(spent)
         if on_schema:
             return self._with_schema(on_schema, (on_points or Account()) + spent)
         if self.marginals is None or on_points is None:
-            return of_plan if on_points is None or not on_points else UNPROVED
+            return of_mechanism if on_points is None or not on_points else UNPROVED
         if math.isinf(self.eps):
             return self._on_training
         if not on_points.only(Gdp) or (self.adds_mu and not spent.only(Gdp)):
@@ -124,7 +124,9 @@ class WholeMechanism:
             return PrivacyLoss(Gdp.sum(on_points + spent).eps(self.delta), self.delta, "all Gaussian noise")
         delta = self.share * self.delta
         eps = Gdp.sum(on_points).eps(delta)
-        return PrivacyLoss(eps + of_plan.eps, delta + of_plan.delta, "sum of marginals and mechanism")
+        return PrivacyLoss(
+            eps + of_mechanism.eps, delta + of_mechanism.delta, "sum of marginals and mechanism"
+        )
 
     def _with_schema(self, on_schema: Account, rest: Account) -> PrivacyLoss:
         """See `Bought`: delta of its texts, and all mu^2 at what is left of it."""
@@ -159,14 +161,14 @@ class WholeMechanism:
         """
         if self.adds_mu or self.evaluation is not None:
             return self.guarantee
-        loss = self.plan.after(spent)
+        loss = self.mechanism.after(spent)
         if self.marginals is not None:
             loss = replace(loss, eps=loss.eps + self.share * self.eps, delta=self.delta)
         return replace(loss, eps=min(loss.eps, self.guarantee.eps))  # rounding may end above
 
     def in_words(self, chosen: str | None) -> str:
         """How all of it protects records, as a clause of a card; empty where the mechanism has no words."""
-        words = self.plan.that_answered(chosen).in_words
+        words = self.mechanism.that_answered(chosen).in_words
         if not words or self.marginals is None:
             return words
         bought = (
@@ -179,7 +181,7 @@ class WholeMechanism:
 
     def describe(self) -> dict[str, Any]:
         """Public numbers, of the mechanism and of the marginals."""
-        shown = self.plan.describe() | (self.evaluation.describe() if self.evaluation else {})
+        shown = self.mechanism.describe() | (self.evaluation.describe() if self.evaluation else {})
         promised = {"eps": self.guarantee.eps, "delta": self.guarantee.delta}  # not of a part of the run
         shown |= {name: value for name, value in promised.items() if name in shown}
         shown |= self.bought.describe() if self.bought else {}
@@ -192,7 +194,7 @@ class WholeMechanism:
         return shown
 
 
-def whole(
+def calibrate_whole(
     calibrated: Callable[[Setting], Mechanism],
     setting: Setting,
     points: Generated | None,
@@ -263,10 +265,10 @@ def _with_bought(
         # the same before it is known how many classes are bought, and after
         most = replace(setting, n_classes=MOST_LEVELS) if points.target else setting
         c = gaussian.rounding_of(integers) + mechanism.integer_loss(most, eps) if exact else 0.0
-        all_of_it = gaussian.mu_of(eps - 2 * c, math.exp(-c) * kept) * _BELOW
-        bought = replace(bought, mu=math.sqrt(BOUGHT) * all_of_it)
+        mu_of_all = gaussian.mu_of(eps - 2 * c, math.exp(-c) * kept) * _BELOW
+        bought = replace(bought, mu=math.sqrt(BOUGHT) * mu_of_all)
         bought.check()
-        after = math.sqrt(1 - BOUGHT) * all_of_it
+        after = math.sqrt(1 - BOUGHT) * mu_of_all
         mu = math.sqrt(share) * after
         left, rest = gaussian.point_of(math.sqrt(1 - share) * after, kept)
     with with_part(left, eps):

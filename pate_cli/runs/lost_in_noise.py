@@ -15,12 +15,12 @@ __all__ = ["lost_in_noise"]
 _STEP, _STEPS = 1.05, 300  # of the records and eps that are tried: to some two million times as much
 
 
-def lost_in_noise(config: Any, setting: Setting, plan: Any) -> str | None:
+def lost_in_noise(config: Any, setting: Setting, mechanism: Any) -> str | None:
     """Warn of a run that cannot work, with what would do; None where it may, or nothing is known."""
-    found, s = plan.signal, setting
+    found, s = mechanism.signal, setting
     if found is None or found >= LEAST_SIGNAL or math.isinf(s.eps):
         return None
-    K, C = plan.n_teachers, s.n_classes
+    K, C = mechanism.n_teachers, s.n_classes
     loose = found / signal_of(mu_of(s.eps, s.delta), K, C)  # below 1 where a published rule has more noise
 
     def enough(n: float, eps: float, n_classes: int) -> bool:
@@ -34,14 +34,14 @@ def lost_in_noise(config: Any, setting: Setting, plan: Any) -> str | None:
     ways = [f"{_two_digits(more):,} private records"] if more else []
     ways += [f"eps={larger:.2g}"] if larger else []
     ways += [f"at most {fewer} classes"] if fewer else []
-    if other := plan.better(s):
+    if other := mechanism.better(s):
         teachers = mechanisms.read(other, {}).auto_count(s.n_private, C, s.eps, s.delta)
         by_other = signal_of(mu_of(s.eps, s.delta), teachers, C)
         ways += [f"mechanism={other}"] if by_other >= LEAST_SIGNAL else []
     return (
-        f"noise of standard deviation {plan.sigma:.3g} drowns what {K:,} teachers say of {C} classes (signal "
-        f"to noise {found:.2g}; below {LEAST_SIGNAL:g} nothing was learned wherever it was tried); needed: "
-        f"{' or '.join(ways)}"
+        f"noise of standard deviation {mechanism.sigma:.3g} drowns what {K:,} teachers say of {C} classes "
+        f"(signal to noise {found:.2g}; below {LEAST_SIGNAL:g} nothing was learned wherever it was tried); "
+        f"needed: {' or '.join(ways)}"
     )
 
 

@@ -27,7 +27,7 @@ _last: tuple[Split, Hashable, Split] | None = None
 def with_features(
     split: Split,
     setting: Setting,
-    plan: mechanisms.Mechanism,
+    mechanism: mechanisms.Mechanism,
     most: int | None,
     rng: np.random.Generator,
     *,
@@ -41,9 +41,11 @@ def with_features(
     """
     global _last
     s = setting
-    if not ((s.teacher_mapped and plan.n_teachers) or s.student_mapped):
+    if not ((s.teacher_mapped and mechanism.n_teachers) or s.student_mapped):
         return split
-    most = most or plan.directions or (s.n_private // s.n_teachers if s.teacher_mapped else MOST_DIRECTIONS)
+    most = (
+        most or mechanism.directions or (s.n_private // s.n_teachers if s.teacher_mapped else MOST_DIRECTIONS)
+    )
     most = min(most, MOST_DIRECTIONS)
     key = (s.features, most)
     if cached and _last is not None and _last[0] is split and _last[1] == key:

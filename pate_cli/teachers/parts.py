@@ -26,13 +26,13 @@ def n_teachers(n_private: int, *, size: int | None, count: int | None) -> int:
 def deal(private: PrivateRecords, n_teachers: int, rng: np.random.Generator) -> list[IntArray]:
     """K disjoint random parts of the private records, as record numbers; a person's records share a part."""
     if private.blocks is None:
-        parts = partition(private.n_units, n_teachers, rng)
+        parts = partition(private.n_persons, n_teachers, rng)
     else:
         parts = partition_blocks(private.blocks, n_teachers, rng)
-    check_disjoint(parts, private.n_units)
-    if private.units is None:
+    check_disjoint(parts, private.n_persons)
+    if private.persons is None:
         return parts
-    starts = np.searchsorted(private.units, np.arange(private.n_units + 1))
+    starts = np.searchsorted(private.persons, np.arange(private.n_persons + 1))
     parts = [np.concatenate([np.arange(starts[u], starts[u + 1]) for u in part]) for part in parts]
     check_disjoint(parts, private.n_records)
     return parts

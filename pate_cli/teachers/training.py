@@ -50,7 +50,7 @@ def train(
 ) -> Ensemble:
     """Train one teacher on each of `n_teachers` disjoint parts of the private records.
 
-    Changing one record (where there are units, all records of one) changes one teacher, to the bit: parts
+    Changing one record (where there are persons, all records of one) changes one teacher, to the bit: parts
     and seeds depend on `rng` and sizes alone, and no number of a fit depends on another part. A teacher is
     constant where its part has one class, and where the learner fails on it or a feature is not finite or
     beyond 1e30: it then votes for the commonest class of its part (the lowest code of several). So the
@@ -70,7 +70,7 @@ def train(
     parts, seeds = [parts[k] for k in only], seeds[list(only)]
     together = (
         n_teachers >= _FEWEST
-        and private.units is None  # parts are padded to one length, which one person's records would change
+        and private.persons is None  # parts are padded to one length, which one person's records would change
         and batched_logistic.is_liblinear(learner, n_classes)
     )
     alone, numbers, coefficients = {}, [np.zeros(0, dtype=np.int64)], [np.zeros((0, private.X.shape[1] + 1))]

@@ -12,7 +12,7 @@ from pate_cli.teachers.ensemble import Ensemble, Failures, Teacher, failure, iso
 from pate_cli.types import FloatArray
 
 __all__ = ["score_matrices", "score_vectors", "sum_of_unit_shares", "sum_of_unit_vectors", "sum_of_units"]
-__all__ += ["unit_of"]
+__all__ += ["grain_of"]
 
 _AT_ONCE = 256  # linear teachers scored at once: a constant, and a teacher's place is its number
 _BITS = 52  # that a sum over teachers may use: whole numbers of so many are exact
@@ -78,13 +78,13 @@ def sum_of_units(vectors: Iterable[FloatArray], n_teachers: int) -> FloatArray:
     multiples are exact in floating point, in any order. So one replaced teacher moves the sum by at most 2 in
     L2, if its vector does not depend on other teachers.
     """
-    unit, total = unit_of(n_teachers), 0.0
+    grain, total = grain_of(n_teachers), 0.0
     for rows in vectors:
         flat = _over_peak(rows)
         norms = np.sqrt(np.einsum("ki,ki->k", flat, flat))
-        flat *= (_MARGIN / unit / np.where(norms > 0, norms, 1.0))[:, None]
+        flat *= (_MARGIN / grain / np.where(norms > 0, norms, 1.0))[:, None]
         total = total + np.trunc(flat).sum(axis=0)
-    return np.asarray(total * unit)
+    return np.asarray(total * grain)
 
 
 def sum_of_unit_shares(ensemble: Ensemble, points: Any) -> FloatArray:
@@ -96,16 +96,16 @@ def sum_of_unit_shares(ensemble: Ensemble, points: Any) -> FloatArray:
     ``|a - b|^2 = |a|^2 + |b|^2 - 2 a.b <= 2``. So one replaced teacher moves the sum, shape (m, C), by at
     most sqrt(2) in L2.
     """
-    unit = unit_of(ensemble.n_teachers)
+    grain = grain_of(ensemble.n_teachers)
     total = np.zeros((points.shape[0], ensemble.n_classes))
     with quick(), np.errstate(all="ignore"):
         for teacher in ensemble.teachers:
             shares = _shares(teacher, points, ensemble.n_classes)
-            total += np.trunc(shares * (_MARGIN / unit / np.sqrt(np.sum(shares * shares))))
-    return np.asarray(total * unit)
+            total += np.trunc(shares * (_MARGIN / grain / np.sqrt(np.sum(shares * shares))))
+    return np.asarray(total * grain)
 
 
-def unit_of(n_teachers: int) -> float:
+def grain_of(n_teachers: int) -> float:
     """Power of two that the numbers summed are whole multiples of, so that sums are exact."""
     return float(2.0 ** -min(_FINE, _BITS - math.ceil(math.log2(n_teachers + 1))))
 

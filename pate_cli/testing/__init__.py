@@ -97,7 +97,7 @@ def _checks(name: str, forms: list[Form]) -> Iterator[NamedCheck]:
         yield _check(call_checks.numbers, form)
         for check in door_checks.CHECKS:
             yield _check(partial(_on_all, check), run, str(form), like=check)
-        if form.exact and form.plan().n_teachers:
+        if form.exact and form.mechanism().n_teachers:
             yield _check(call_checks.failing, form)
         if not form.exact and not form.mapped:
             yield _check(call_checks.without_noise, form)
@@ -105,7 +105,11 @@ def _checks(name: str, forms: list[Form]) -> Iterator[NamedCheck]:
             yield _check(call_checks.blocks, form)
     for form in plain:
         yield _check(call_checks.audited, form)
-        if not (form.plan().asks_votes or form.plan().n_teachers or form.plan().guarantee.mu is None):
+        if not (
+            form.mechanism().asks_votes
+            or form.mechanism().n_teachers
+            or form.mechanism().guarantee.mu is None
+        ):
             yield _check(call_checks.one_run, form)
     for form in plain[:1]:
         yield _check(call_checks.alike, form)
@@ -154,13 +158,13 @@ def _called(check: Callable[[Any, int], str], n_features: int, strategy: Strateg
 def promises(name: str) -> dict[str, str]:
     """Say what a mechanism promises, by its class and by the forms that it takes."""
     forms = forms_of(name, {}, {})
-    plan = forms[0].plan()
-    source = "votes" if plan.asks_votes else "teachers" if plan.n_teachers else "records"
+    mechanism = forms[0].mechanism()
+    source = "votes" if mechanism.asks_votes else "teachers" if mechanism.n_teachers else "records"
     return {
         "mechanism": name,
-        "class": type(plan).__name__,
+        "class": type(mechanism).__name__,
         "from": source,
-        "persons": {"one record": "one"}.get(plan.persons, plan.persons),
+        "persons": {"one record": "one"}.get(mechanism.persons, mechanism.persons),
         "C": "any" if any(form.n_classes > 2 for form in forms) else "2",
         "release": "yes" if any(form.exact for form in forms) else "no",
     }
@@ -173,7 +177,7 @@ def _releases(forms: list[Form]) -> Iterator[release_checks.Release]:
         kinds = release_checks.KINDS if i == 0 else [{"points": "two files", "persons": True}]
         for number, kind in enumerate(kinds):
             options = form.options if "defaults" in kind else form.options + form.few
-            if kind.get("points") == "marginals" and replace(form, exact=False).plan().adds_mu:
+            if kind.get("points") == "marginals" and replace(form, exact=False).mechanism().adds_mu:
                 kind = {**kind, "bought": True}
             yield release_checks.Release(form.name, options, **kind, brief=i + number > 0)
 

@@ -46,32 +46,32 @@ def options(form: Form) -> str:
 
 def numbers(form: Form) -> str:
     """It promises at most what was asked, shows public numbers, and says how it is attacked."""
-    plan, asked = form.plan(), form.setting
-    require(isinstance(plan, mechanisms.Mechanism), "not a Mechanism")
-    promised = plan.guarantee
+    mechanism, asked = form.mechanism(), form.setting
+    require(isinstance(mechanism, mechanisms.Mechanism), "not a Mechanism")
+    promised = mechanism.guarantee
     require(promised.eps <= asked.eps * (1 + 1e-9), f"promises eps {promised.eps:g} of {asked.eps:g}")
     require(promised.delta <= asked.delta * (1 + 1e-9), f"promises delta {promised.delta:g}")
     require(not promised.data_dependent, "a guarantee that depends on data")
-    require(plan.n_teachers == int(plan.n_teachers) >= 0, "no number of teachers")
+    require(mechanism.n_teachers == int(mechanism.n_teachers) >= 0, "no number of teachers")
     try:
-        exact = plan.with_exact_noise().guarantee
+        exact = mechanism.with_exact_noise().guarantee
     except InputError as error:
         require(str(error).startswith(("mechanism.", "eps")), f"exact noise refused otherwise: {error}")
     else:
         require(exact.eps <= asked.eps * (1 + 1e-9), "more promised with exact noise")
         require(exact.delta <= asked.delta * (1 + 1e-9), "more promised with exact noise")
-    json.dumps(plan.describe(), allow_nan=False)
-    table = plan.table()
+    json.dumps(mechanism.describe(), allow_nan=False)
+    table = mechanism.table()
     require(all(len(row) == len(table.columns) for row in table.rows), "rows of another length")
-    require(plan.persons in ("parts", "sums", "one record"), f"persons = {plan.persons!r}")
+    require(mechanism.persons in ("parts", "sums", "one record"), f"persons = {mechanism.persons!r}")
     try:
-        attacks = [*plan.attacks(), *plan.attacks_on_persons()]
+        attacks = [*mechanism.attacks(), *mechanism.attacks_on_persons()]
     except ConfigError:
         attacks = []
-    require(attacks or plan.asks_votes, "no attacks: pate audit cannot try it")
-    kinds = (VoteAttack, SampledAttack) if plan.asks_votes else SampledAttack
+    require(attacks or mechanism.asks_votes, "no attacks: pate audit cannot try it")
+    kinds = (VoteAttack, SampledAttack) if mechanism.asks_votes else SampledAttack
     require(all(isinstance(attack, kinds) for attack in attacks), "attacks of another kind")
-    return f"eps {promised.eps:.4g}, delta {promised.delta:.3g}, {len(plan.describe())} public numbers"
+    return f"eps {promised.eps:.4g}, delta {promised.delta:.3g}, {len(mechanism.describe())} public numbers"
 
 
 def asked(form: Form) -> str:
@@ -83,14 +83,14 @@ def asked(form: Form) -> str:
         saw = f"one point: {single.out.answers.n_asked} asked"
     except InputError as error:
         saw = f"one point: refused, {error}"
-    plan, rng = form.plan(), np.random.default_rng(9)
-    if not isinstance(plan, VoteMechanism):
+    mechanism, rng = form.mechanism(), np.random.default_rng(9)
+    if not isinstance(mechanism, VoteMechanism):
         return saw
-    session = plan.session(Door.seeded(1))
+    session = mechanism.session(Door.seeded(1))
     require(session.answer_all(votes_of(rng, 0, form.n_classes)) == [], "an answer to no query")
-    many = session.ask(votes_of(rng, plan.ell + 5, form.n_classes))
+    many = session.ask(votes_of(rng, mechanism.ell + 5, form.n_classes))
     taken = int(np.count_nonzero(many.reached))
-    require(taken <= plan.ell, f"{taken} queries taken, made for {plan.ell}")
+    require(taken <= mechanism.ell, f"{taken} queries taken, made for {mechanism.ell}")
     if session.exhausted:
         try:
             session.answer(votes_of(rng, 1, form.n_classes))
@@ -98,48 +98,50 @@ def asked(form: Form) -> str:
             pass
         else:
             raise CheckFailed("an answer when it is exhausted")
-    require(taken < plan.ell or session.exhausted, "it takes more queries than it is made for")
-    return f"{saw}; of {plan.ell + 5} queries {taken} taken"
+    require(taken < mechanism.ell or session.exhausted, "it takes more queries than it is made for")
+    return f"{saw}; of {mechanism.ell + 5} queries {taken} taken"
 
 
 def blocks(form: Form) -> str:
     """Queries in blocks of any length have the answers that they have at once, at equal noise and cost."""
-    plan, rng = form.plan(), np.random.default_rng(9)
-    if not isinstance(plan, VoteMechanism):
+    mechanism, rng = form.mechanism(), np.random.default_rng(9)
+    if not isinstance(mechanism, VoteMechanism):
         return "it has no session"
-    votes = votes_of(rng, plan.ell, form.n_classes)
+    votes = votes_of(rng, mechanism.ell, form.n_classes)
     for seed in range(3):
         door = Door.seeded(seed)
-        session = plan.session(door)
+        session = mechanism.session(door)
         whole = session.ask(votes)
-        end = session.exhausted, plan.after(door.spent)
-        for lengths in ([1] * plan.ell, [plan.ell - 1, 1], [2, 3, plan.ell]):
+        end = session.exhausted, mechanism.after(door.spent)
+        for lengths in ([1] * mechanism.ell, [mechanism.ell - 1, 1], [2, 3, mechanism.ell]):
             door, at, parts = Door.seeded(seed), 0, []
-            session = plan.session(door)
+            session = mechanism.session(door)
             for length in lengths:
                 part = session.ask(Votes(votes.counts[at : at + length], K))
                 parts.append(part)
                 at += len(part.labels)
-            same = (session.exhausted, plan.after(door.spent)) == end
+            same = (session.exhausted, mechanism.after(door.spent)) == end
             require(same, f"blocks of {lengths}: another end, or cost")
             for name in ("labels", "reached", "noisy_counts"):
                 if (first := getattr(whole, name)) is not None:
                     pieces = np.concatenate([getattr(part, name) for part in parts])
                     require(np.array_equal(first, pieces[: len(first)]), f"blocks of {lengths}: other {name}")
-    ways = audit.differing_paths(plan, plan.attacks())
+    ways = audit.differing_paths(mechanism, mechanism.attacks())
     require(not ways, f"{' and '.join(ways)} answer otherwise than ask")
-    return f"{plan.ell} queries at once, one by one, in blocks"
+    return f"{mechanism.ell} queries at once, one by one, in blocks"
 
 
 def without_noise(form: Form) -> str:
     """At eps=inf it runs without noise, or refuses in one line."""
     exact = replace(form, changes=(*form.changes, ("eps", math.inf)))
     try:
-        plan = exact.plan()
+        mechanism = exact.mechanism()
     except InputError as error:
         require("\n" not in str(error), "more than one line")
         return f"refused: {error}"
-    require(math.isinf(plan.guarantee.eps), f"a guarantee of eps {plan.guarantee.eps:g} without noise")
+    require(
+        math.isinf(mechanism.guarantee.eps), f"a guarantee of eps {mechanism.guarantee.eps:g} without noise"
+    )
     return output(Run(exact))
 
 
@@ -168,9 +170,9 @@ def audited(form: Form) -> str:
         attack._replace(runs=attack.runs // SHARE) if isinstance(attack, SampledAttack) else attack
         for attack in target.attacks
     ]
-    plan, claim = target.mechanism, target.mechanism.guarantee
+    mechanism, claim = target.mechanism, target.mechanism.guarantee
     runs = None if target.learner else RUNS
-    findings = audit.audit(plan, attacks, runs=runs, confidence=1 - FALSE_ALARM)
+    findings = audit.audit(mechanism, attacks, runs=runs, confidence=1 - FALSE_ALARM)
     worst = max(finding.bound for finding in findings)
     require(worst <= claim.eps, f"measured {worst:.3g}, claimed {claim.eps:g}")
     return f"{len(attacks)} attacks: at least {worst:.3g} of eps {claim.eps:g}"
@@ -188,18 +190,18 @@ def one_run(form: Form) -> str:
         "n_features": m,
     }
     setting = replace(form.setting, **sizes)
-    plan = mechanisms.calibrate(form.name, dict(form.options), setting)
-    if plan.guarantee.mu is None or plan.asks_votes or plan.n_teachers:
+    mechanism = mechanisms.calibrate(form.name, dict(form.options), setting)
+    if mechanism.guarantee.mu is None or mechanism.asks_votes or mechanism.n_teachers:
         raise unittest.SkipTest("for learners on the records whose guarantee is mu-GDP")
     bits, X = rng.integers(0, 2, m), np.zeros((n, m))
     X[:m] = np.eye(m)  # a column each, so a record moves a weight of its own, by its label
     records = PrivateRecords(X, np.concatenate([bits, np.arange(m) % 2]))
-    released = plan.release(Private(records), PublicPoints(np.eye(m)), Door.seeded(0), rng)
+    released = mechanism.release(Private(records), PublicPoints(np.eye(m)), Door.seeded(0), rng)
     scores = released.model.decision_function(np.eye(m))
     right = guesses_right(scores - scores.mean(), bits, m // 2)
     mu = mu_of_guesses(m, m // 2, right, 1 - FALSE_ALARM)
-    require(mu <= plan.guarantee.mu, f"measured mu {mu:.3g}, claimed {plan.guarantee.mu:.3g}")
-    return f"{right} of {m // 2} guesses right: mu at least {mu:.3g} of {plan.guarantee.mu:.3g}"
+    require(mu <= mechanism.guarantee.mu, f"measured mu {mu:.3g}, claimed {mechanism.guarantee.mu:.3g}")
+    return f"{right} of {m // 2} guesses right: mu at least {mu:.3g} of {mechanism.guarantee.mu:.3g}"
 
 
 def alike(form: Form) -> str:

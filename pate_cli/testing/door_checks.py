@@ -65,23 +65,28 @@ class Run:
     """One run of a form on labels of a kind: all that passed its door, and what left."""
 
     def __init__(self, form: Form, labels: str = LABELS[0]) -> None:
-        self.form, self.labels, self.plan, self.records = form, labels, form.plan(), form.records(labels)
+        self.form, self.labels, self.mechanism, self.records = (
+            form,
+            labels,
+            form.mechanism(),
+            form.records(labels),
+        )
         self.noise = Logged(np.random.SeedSequence(5))
         self.door = Recorder(self.noise)
         self.fits: Fits | None = None if form.retrained else {} if form.fits is None else form.fits
         with fits_kept(self.fits):
-            self.votes = form.votes(self.records) if self.plan.asks_votes else None
+            self.votes = form.votes(self.records) if self.mechanism.asks_votes else None
         self.rng = np.random.default_rng(SEED)
         self.out = self._of(self.records, self.door, self.votes, self.rng)
 
     def _of(
         self, records: PrivateRecords, door: Any, votes: Votes | None, rng: np.random.Generator
     ) -> Released:
-        vote = (lambda: votes or self.form.votes(records)) if self.plan.asks_votes else None
+        vote = (lambda: votes or self.form.votes(records)) if self.mechanism.asks_votes else None
         private = Private(records, vote)
         try:
             with fits_kept(self.fits):
-                return self.plan.release(private, self.form.public, door, rng)
+                return self.mechanism.release(private, self.form.public, door, rng)
         except CheckFailed:
             raise
         except Exception as error:  # whether there is one, private records decide
@@ -99,7 +104,7 @@ class Run:
         rng = np.random.default_rng(SEED)
         out, door = self.again(records, rng=rng)
         first, second = (
-            pickle.dumps((outcome.model, outcome.answers, self.plan.after(passed.spent)))
+            pickle.dumps((outcome.model, outcome.answers, self.mechanism.after(passed.spent)))
             for outcome, passed in ((self.out, self.door), (out, door))
         )
         require(first == second, "what leaves depends on private records")
@@ -130,10 +135,10 @@ def unlike(run: Run, way: Way) -> str:
 
 def moved(run: Run) -> str:
     """One record, or person, moves a release by at most the sensitivity stated."""
-    if run.plan.draws_copies:
+    if run.mechanism.draws_copies:
         return "draws with replacement: left to the proof"
-    with _without_relabelling(run.plan):
-        run = Run(run.form, run.labels) if run.plan.relabelling else run
+    with _without_relabelling(run.mechanism):
+        run = Run(run.form, run.labels) if run.mechanism.relabelling else run
         extreme = run.labels == LABELS[0]
         pairs: list[tuple[PrivateRecords, Votes | None]] = [
             (near, None) for near in run.form.neighbours(run.records, extreme)
@@ -152,21 +157,21 @@ def moved(run: Run) -> str:
             require(bool(sizes[-1]), "nothing passed the door")
             worst = max(sizes[-1])
             require(worst <= 1 + 1e-9, f"a release is moved by {worst:.3g} times its sensitivity")
-    if run.plan.choice_apart:
+    if run.mechanism.choice_apart:
         require(not any(max(labels) and choice for *labels, choice in sizes), "a record on both sides")
     worst = max(map(max, sizes))
-    one_query = run.plan.asks_at_most == 1  # of teachers none of whom may change
+    one_query = run.mechanism.asks_at_most == 1  # of teachers none of whom may change
     require(worst > 0 or not extreme or one_query, "nothing was moved")
     return f"{len(pairs)} neighbours, moved by {worst:.3g} times it"
 
 
 @contextmanager
-def _without_relabelling(plan: Mechanism) -> Iterator[None]:
+def _without_relabelling(mechanism: Mechanism) -> Iterator[None]:
     """Keep the labels, as a choice inside may move all that follows; count the records it is made from."""
-    if not plan.relabelling:
+    if not mechanism.relabelling:
         yield
         return
-    function, n_records = plan.relabelling
+    function, n_records = mechanism.relabelling
 
     def kept(hypotheses: Any, X: Any, labels: Any, *_: Any, **__: Any) -> Any:
         others = labels if isinstance(labels, tuple) else None  # records by which these are relabelled
@@ -189,16 +194,16 @@ def paid(run: Run) -> str:
         counted.pay(release.event, release.releases)
     paid_for = Account({event: n for event, n in spent.flat().items() if event in counted or not event.once})
     require(paid_for.without(Inner) == counted, "releases that are not counted")
-    loss, promised, asked = run.plan.loss(spent), run.plan.guarantee, run.form.setting
+    loss, promised, asked = run.mechanism.loss(spent), run.mechanism.guarantee, run.form.setting
     require(promised.eps <= asked.eps * (1 + 1e-9), "more promised than asked")
     require(promised.delta <= asked.delta * (1 + 1e-9), "more promised than asked")
     require(loss.eps <= promised.eps * (1 + 1e-9), "more spent than promised")
     require(loss.delta <= promised.delta * (1 + 1e-9), "more spent than promised")
-    if run.plan.spends_all:
+    if run.mechanism.spends_all:
         require(loss.eps >= promised.eps * (1 - 1e-6), "less spent than promised")
         require(loss.delta >= promised.delta * (1 - 1e-6), "less spent than promised")
     for other in (Gdp(1e4), Pure(50.0), Inner(Pure(50.0))):
-        free = run.plan.loss(spent + Account([other])).eps <= promised.eps
+        free = run.mechanism.loss(spent + Account([other])).eps <= promised.eps
         require(not free, "a release of another kind that costs nothing")
     return f"spent eps {loss.eps:.6g} of {promised.eps:.6g}, delta {loss.delta:.3g} of {promised.delta:.3g}"
 
@@ -214,7 +219,7 @@ def drawn(run: Run) -> str:
             hidden(kind, -(-value.size // kind.count(value)) if value.ndim > 1 else 1)
     for event in run.door.spent.flat():
         stated += event.draws()
-    stated += run.plan.drawn_inside()
+    stated += run.mechanism.drawn_inside()
     log, clocks = Counter(run.noise.drawn), ("exponential", 1.0)  # samples and inner choices draw these too
     fault = "noise of another scale, or less of it, than stated"
     require(log.pop(clocks, 0) >= stated.pop(clocks, 0), fault)
@@ -231,8 +236,8 @@ def output(run: Run) -> str:
     asked = answers.asked.tolist()
     require(len(set(asked)) == len(asked) == len(answers.labels), "a point asked twice, or labels for none")
     require(set(asked) <= set(range(public.n_points)), "a point that there is not")
-    after = run.plan.after(run.door.spent)
-    require(after.eps <= run.plan.guarantee.eps * (1 + 1e-9), "more spent after the fact than promised")
+    after = run.mechanism.after(run.door.spent)
+    require(after.eps <= run.mechanism.guarantee.eps * (1 + 1e-9), "more spent after the fact than promised")
     require(out.model is not None or answers.n_asked > 0, "neither answers nor a model")
     if run.labels == "of one class" and len(released) and not run.form.changes:
         require(np.mean(released == 0) > 0.6, "other labels than those of the only class there is")
@@ -240,7 +245,7 @@ def output(run: Run) -> str:
         labels = out.model.predict(public.X)
         require(labels.shape == (public.n_points,) and set(labels.tolist()) <= set(codes), "no labels")
     rows = run.records.X.toarray() if run.form.sparse else run.records.X
-    sent, shown = pickle.dumps(out), repr(run.plan) + repr(out)
+    sent, shown = pickle.dumps(out), repr(run.mechanism) + repr(out)
     require(not any(row.tobytes() in sent for row in rows), "a private record is sent along")
     require(not any(f"{x:.7f}" in shown for x in rows.ravel()), "a private record is shown")
     return f"{answers.n_answered} of {answers.n_asked} answered{', a model' if out.model is not None else ''}"

@@ -74,15 +74,15 @@ class Form:
             setting = replace(setting, features="kernel", teacher_mapped=True, student_mapped=True)
         return replace(setting, **dict(self.changes))
 
-    def plan(self) -> mechanisms.Mechanism:
+    def mechanism(self) -> mechanisms.Mechanism:
         """Calibrate: anew in each check, as a bug may be in that."""
-        plan = mechanisms.calibrate(self.name, dict(self.options + self.few), self.setting)
-        return plan.with_exact_noise() if self.exact else plan
+        mechanism = mechanisms.calibrate(self.name, dict(self.options + self.few), self.setting)
+        return mechanism.with_exact_noise() if self.exact else mechanism
 
     def works(self) -> bool:
         """Whether the mechanism takes such a form, or refuses it."""
         try:
-            self.plan()
+            self.mechanism()
         except InputError:
             return False
         return True
@@ -108,8 +108,8 @@ class Form:
     def records(self, labels: str = LABELS[0], other: bool = False) -> PrivateRecords:
         """Make private records, with labels of a kind; or another set altogether."""
         rng = np.random.default_rng(4 + other)
-        units = np.repeat(np.arange(N), rng.integers(1, 4, N)) if self.persons else None
-        X = rng.normal(size=(N if units is None else len(units), self.n_features))
+        persons = np.repeat(np.arange(N), rng.integers(1, 4, N)) if self.persons else None
+        X = rng.normal(size=(N if persons is None else len(persons), self.n_features))
         y = np.argmax(np.column_stack([X[:, 0], X[:, -1], -X[:, 0]])[:, : self.n_classes], axis=1)
         y = y if self.n_features > 1 else (X[:, 0] > 0).astype(np.int64)
         if labels == "at random":
@@ -118,14 +118,14 @@ class Form:
             y = np.zeros_like(y)
         if other:
             X, y = 5.0 + 3.0 * X, (y + 1) % self.n_classes
-        return PrivateRecords(self._features(X), y, units, features=self._map)
+        return PrivateRecords(self._features(X), y, persons, features=self._map)
 
     def unlike(self, records: PrivateRecords, way: Way) -> PrivateRecords | None:
         """Make private records of another kind; None where these have no columns to differ so."""
         X = records.X.toarray() if self.sparse else records.X
-        units = np.arange(len(X)) if records.units is None else records.units
+        owners = np.arange(len(X)) if records.persons is None else records.persons
         columns = Columns(self.n_classes, persons=self.persons, most=500)
-        other = way(MixedRecords(X, np.zeros((len(X), 0), dtype=np.int64), records.y, units), columns)
+        other = way(MixedRecords(X, np.zeros((len(X), 0), dtype=np.int64), records.y, owners), columns)
         if other is None:
             return None
         persons = other.persons if self.persons else None
@@ -136,36 +136,36 @@ class Form:
 
         An extreme one is a teacher's in one of them, and held out in another where the mechanism holds any.
         """
-        plan = self.plan()
+        mechanism = self.mechanism()
         # few of them are held out
-        many = plan.choice_apart and extreme and not (self.exact or self.sparse or self.persons)
-        step, times = (5, 32) if many else (31, 5 if plan.relabelling else 1)
+        many = mechanism.choice_apart and extreme and not (self.exact or self.sparse or self.persons)
+        step, times = (5, 32) if many else (31, 5 if mechanism.relabelling else 1)
         changes = list(zip(range(3, N, step), _USUAL * times, strict=False))
         if extreme:
             dealt = np.random.default_rng(SEED).permutation(N).tolist()
-            roles = (dealt[0], dealt[-1]) if plan.n_held_out else (dealt[-1],)
+            roles = (dealt[0], dealt[-1]) if mechanism.n_held_out else (dealt[-1],)
             changes += product(roles, EXTREME)
             # one of the first part, which all teachers might have been given
             first = int(np.random.default_rng(_TEACHING).permutation(N)[0])
             changes.append((first, _USUAL[0]))
         y = records.y.copy()
-        chosen = 5 if records.units is None else records.units == 5
+        chosen = 5 if records.persons is None else records.persons == 5
         y[chosen] = (y[chosen] + 1) % self.n_classes
-        relabelled = PrivateRecords(records.X, y, records.units, features=self._map)
+        relabelled = PrivateRecords(records.X, y, records.persons, features=self._map)
         return [
             *(self._replaced(records, chosen, row, label) for chosen, (row, label) in changes),
             relabelled,
         ]
 
     def _replaced(self, records: PrivateRecords, one: int, row: list[float], label: int) -> PrivateRecords:
-        X, y, units = records.X.toarray() if self.sparse else records.X, records.y, records.units
-        where = np.flatnonzero((np.arange(N) if units is None else units) == one)
-        first, last, times = int(where[0]), int(where[-1]) + 1, 1 if units is None else 40
+        X, y, persons = records.X.toarray() if self.sparse else records.X, records.y, records.persons
+        where = np.flatnonzero((np.arange(N) if persons is None else persons) == one)
+        first, last, times = int(where[0]), int(where[-1]) + 1, 1 if persons is None else 40
         X = np.concatenate([X[:first], np.tile(row[: self.n_features], (times, 1)), X[last:]])
         y = np.concatenate([y[:first], np.full(times, label), y[last:]])
-        if units is not None:
-            units = np.concatenate([units[:first], np.full(times, one), units[last:]])
-        return PrivateRecords(self._features(X), y, units, features=self._map)
+        if persons is not None:
+            persons = np.concatenate([persons[:first], np.full(times, one), persons[last:]])
+        return PrivateRecords(self._features(X), y, persons, features=self._map)
 
     def votes(self, records: PrivateRecords) -> Votes:
         """Train the teachers of the configuration, as the pipeline does, and let them vote."""
@@ -216,7 +216,7 @@ def forms_of(name: str, given: Mapping[str, Any] | None, changes: Mapping[str, A
     for i, options in enumerate(listed):
         form = Form(name, tuple(options.items()), changes=tuple(changes.items()), fits=fits)
         form = form if form.works() else replace(form, n_features=1)
-        persons = form.plan().persons != "one record"  # an InputError if it takes no form at all
+        persons = form.mechanism().persons != "one record"  # an InputError if it takes no form at all
         exact, three = (replace(form, **kind).works() for kind in ({"exact": True}, {"n_classes": 3}))
         kinds = list(product([False, True][: 1 + exact], [False, True], [False, True][: 1 + persons]))
         if exact and persons:  # four of eight have every two kinds together

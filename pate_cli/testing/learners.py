@@ -74,10 +74,10 @@ def fits_kept(fits: Fits | None) -> Iterator[None]:
         return kept
 
     def once_looked(look: Callable[..., Any]) -> Callable[..., Any]:
-        def kept(plan: Mechanism, public: PublicPoints, rng: np.random.Generator) -> Any:
-            key = sha256(pickle.dumps((plan, public, rng.bit_generator.state))).digest()
+        def kept(mechanism: Mechanism, public: PublicPoints, rng: np.random.Generator) -> Any:
+            key = sha256(pickle.dumps((mechanism, public, rng.bit_generator.state))).digest()
             if key not in fits:
-                fits[key] = (look(plan, public, rng), rng.bit_generator.state)
+                fits[key] = (look(mechanism, public, rng), rng.bit_generator.state)
             made, rng.bit_generator.state = fits[key]
             return made
 

@@ -73,8 +73,8 @@ def splits(load: Callable[[], Dataset]) -> str:
     rng = np.random.default_rng(0)
     sizes = datasets.sizes_of(data)
     split = datasets.split(data, rng=rng)
-    sizes_found = split.private.n_units, split.public.n_points, len(split.test.y)
-    tested = sizes.n_test if data.units is None else sizes_found[2]  # of persons, all records
+    sizes_found = split.private.n_persons, split.public.n_points, len(split.test.y)
+    tested = sizes.n_test if data.persons is None else sizes_found[2]  # of persons, all records
     planned = sizes.n_private, sizes.n_public, tested
     require(sizes_found == planned, f"parts of {sizes_found}, planned {planned}")
     X = split.public.X

@@ -261,8 +261,10 @@ def test_the_fewest_teachers_get_half_of_two_to_one_votes_right(n_classes, law):
     """Three quarters of two classes are half and, of the rest, half by chance."""
     scale, rng = 40.0, np.random.default_rng(0)
     laplace = Lnmax(1.0, 1e-5, scale, ell=1, n_classes=n_classes)
-    outlook = laplace.outlook() if law == "laplace" else of_noisy_counts(scale, n_classes, 1)
-    K = outlook.fewest_teachers
+    expected_answers = (
+        laplace.expected_answers() if law == "laplace" else of_noisy_counts(scale, n_classes, 1)
+    )
+    K = expected_answers.fewest_teachers
     votes = np.tile([K / 3, 2 * K / 3], (40_000, 1))
     noise = getattr(rng, law)(0, scale, votes.shape)
     if n_classes == 2:
@@ -274,9 +276,9 @@ def test_the_fewest_teachers_get_half_of_two_to_one_votes_right(n_classes, law):
 def test_the_sparse_vector_technique_answers_half_of_two_to_one_votes():
     c = calibrate("tight", 1, 1e-5, 400, 10)
     plan = SparseVector(c, ell=400, n_teachers=1000)
-    K = plan.outlook().fewest_teachers
+    K = plan.expected_answers().fewest_teachers
     assert c.p_unstable(-(-K // 6) - 1) <= 0.5 < c.p_unstable(-(-K // 6) - 2)
-    assert replace(plan, n_teachers=K).outlook().answered < 2 * c.cutoff + 1
+    assert replace(plan, n_teachers=K).expected_answers().answered < 2 * c.cutoff + 1
 
 
 @pytest.mark.parametrize(

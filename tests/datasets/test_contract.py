@@ -31,7 +31,7 @@ WRONG = {
     "y = y[:-1]": "y is no int64 array of 300 class codes",
     "y = 0 * y": "records of one class alone",
     "names = ('1', '1.0')": "names that are equal as numbers",
-    "more = {'unit': 'who'}": "a name without persons",
+    "more = {'person_column': 'who'}": "a name without persons",
     "more = {'public': Part(X[:, :1], None)}": "public: other columns",
     "more = {'public': Part(np.inf + X, y)}": "public: X has numbers that are not finite",
     "return X, y": "no Dataset but tuple",

@@ -94,7 +94,7 @@ def test_two_columns_of_one_name_and_blanks_around_names_are_told(write):
     rows = "".join(f"{i % 5},{i % 3 / 2},{'pq'[i % 2]}\n" for i in range(40))
     data = load("csv", path=write("a,a,label \n" + rows), target="label")
     assert list(data.X) == ["a", "a_2"]
-    assert "the column 'a' occurs 2 times; called 'a_2'" in " ".join(data.remarks)
+    assert "the column 'a' occurs 2 times; called 'a_2'" in " ".join(data.warnings)
 
 
 def test_bad_options(write, tmp_path):

@@ -76,7 +76,7 @@ def test_one_record_decides_on_no_other(tmp_path, monkeypatch, name):
         check_index_type=False,
     )
     assert one.y[kept].tolist() == two.y[kept].tolist()
-    assert one.public_remarks == two.public_remarks
+    assert one.public_warnings == two.public_warnings
 
 
 def test_what_a_student_keeps_of_a_schema_does_not_name_the_private_file(tmp_path, monkeypatch):

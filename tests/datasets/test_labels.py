@@ -135,14 +135,14 @@ def test_labels_and_persons_that_look_alike_are_two_and_said(pair, said):
         name, given = write(kind, kind, labels)
         data = load(name, **given)
         assert set(data.classes) == {"no", *pair}
-        assert f"the labels {said}; if they are one class, write them in one way" in data.remarks
-        assert data.public_remarks == data.remarks[:-1]  # of private labels: not in a release
-        assert load(name, **given, classes=["no", *pair]).public_remarks[-1] == data.remarks[-1]
+        assert f"the labels {said}; if they are one class, write them in one way" in data.warnings
+        assert data.public_warnings == data.warnings[:-1]  # of private labels: not in a release
+        assert load(name, **given, classes=["no", *pair]).public_warnings[-1] == data.warnings[-1]
     pd.DataFrame({"who": who, "x": np.arange(40), "y": ["a", "b"] * 20}).to_csv("f", index=False)
     data = load("csv", path="f", target="y", unit="who")
-    assert data.n_units == 20
-    assert any(f"who {said}; if they are one person" in remark for remark in data.remarks)
-    assert not any(said in remark for remark in data.public_remarks)
+    assert data.n_persons == 20
+    assert any(f"who {said}; if they are one person" in warning for warning in data.warnings)
+    assert not any(said in warning for warning in data.public_warnings)
 
 
 def test_a_cell_that_reads_as_a_declared_category_is_that_category():
@@ -256,7 +256,7 @@ def test_persons_of_many_digits_are_different():
     table.to_csv("f", index=False)
     table.to_parquet("g")
     for kind, path in (("csv", "f"), ("parquet", "g")):
-        assert load(kind, path=path, target="y", unit="who").n_units == 20
+        assert load(kind, path=path, target="y", unit="who").n_persons == 20
 
 
 # -- numbers
@@ -312,7 +312,7 @@ def test_more_classes_than_the_root_of_the_records_are_refused():
 def test_names_in_hexadecimal_digits_are_no_numbers():
     table = pd.DataFrame({"who": ["0e12", "0e34", "12e99999999999999999999"] * 4, "x": range(12)})
     table.assign(y=["a", "b"] * 6).to_csv("f", index=False)
-    assert load("csv", path="f", target="y", unit="who").n_units == 3
+    assert load("csv", path="f", target="y", unit="who").n_persons == 3
     assert load("csv", path="f", target="who", unit="y").classes == (
         "0e12",
         "0e34",

@@ -166,14 +166,14 @@ def test_a_unit_counts_persons(place, mechanism):
 def test_all_records_of_a_person_are_on_one_side(place):
     data = load("csv", path="priv.csv", target="outcome", unit="patient_id")
     parts = split(data, rng=np.random.default_rng(1), private=200, public=40)
-    names = data.units
-    assert (parts.private.n_units, parts.private.n_records) == (200, 600)
+    names = data.persons
+    assert (parts.private.n_persons, parts.private.n_records) == (200, 600)
     rng = np.random.default_rng(1)
     order = rng.permutation(300)
     assert set(names[parts.public.rows]) == set(order[200:240])
     assert len(parts.public.rows) == 40  # one record of each
     assert len(parts.test.y) == 60 * 3
-    assert (np.bincount(parts.private.units) == 3).all()
+    assert (np.bincount(parts.private.persons) == 3).all()
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_column_named_after_persons_asks_where_it_repeats(tmp_path, column, di
         with pytest.raises(ConfigError, match=rf"accepted: {column}, .* \(900 records name {distinct}\)"):
             load("csv", **given)
     else:
-        assert load("csv", **given).unit is None
+        assert load("csv", **given).person_column is None
 
 
 def test_the_owner_is_told_of_persons_in_two_files_and_of_units_that_are_all_different(place, capsys):
@@ -208,7 +208,7 @@ def test_the_owner_is_told_of_persons_in_two_files_and_of_units_that_are_all_dif
     for first, told in (("Q0", True), ("Q1", False)):
         people(patient_id=[first, *(f"Q{i}" for i in range(1, N))]).to_csv("priv.csv", index=False)
         data = load("csv", path="priv.csv", target="outcome", unit="patient_id")
-        assert ("priv.csv: each patient_id has one record" in " ".join(data.remarks)) is told
+        assert ("priv.csv: each patient_id has one record" in " ".join(data.warnings)) is told
 
 
 # -- schemas
@@ -586,7 +586,7 @@ def test_row_names_are_not_learned_from(tmp_path, capsys, name, kind):
         table.to_csv(path, index=False) if kind == "csv" else table.to_parquet(path)
     data = load(kind, path=path.parent if kind == "shards" else path, target="outcome")
     assert data.n_features == 2
-    assert f"not used {name or repr(name)}: row names" in " ".join(data.remarks)
+    assert f"not used {name or repr(name)}: row names" in " ".join(data.warnings)
     if kind != "shards":
         assert list(data.X) == ["age", "lab"]
         assert main(["data", "describe", str(path), "--target", "outcome"]) == 0
@@ -612,7 +612,7 @@ def test_the_index_of_a_parquet_table_is_no_feature(tmp_path, index):
     if index is not None:
         assert index in load("parquet", path=mine, target="outcome", numeric=[index]).X
     if index == "age":
-        assert load("parquet", path=mine, target="outcome", unit="age").unit == "age"
+        assert load("parquet", path=mine, target="outcome", unit="age").person_column == "age"
 
 
 def test_case_numbers_of_the_one_file_are_told(tmp_path):
@@ -622,12 +622,12 @@ def test_case_numbers_of_the_one_file_are_told(tmp_path):
     )
     table.to_csv(tmp_path / "f.csv", index=False)
     data = load("csv", path=tmp_path / "f.csv", target="outcome")
-    assert "not used case: identifiers" in " ".join(data.remarks)  # by name and cells
+    assert "not used case: identifiers" in " ".join(data.warnings)  # by name and cells
     table.rename(columns={"case": "serial"}).to_csv(tmp_path / "f.csv", index=False)
     data = load("csv", path=tmp_path / "f.csv", target="outcome")
-    assert "'serial': used, though there is hardly anything to learn" in " ".join(data.remarks)
+    assert "'serial': used, though there is hardly anything to learn" in " ".join(data.warnings)
     chosen = load("csv", path=tmp_path / "f.csv", target="outcome", numeric=["serial"])
-    assert "hardly" not in " ".join(chosen.remarks)
+    assert "hardly" not in " ".join(chosen.warnings)
 
 
 def test_an_ending_in_capitals_is_one(tmp_path):

@@ -221,7 +221,7 @@ def test_files_in_directories_below_are_read(folder):
         data = datasets.load("shards", path=where, **key)
         assert np.array_equal(data.y, expected.y)
         assert data.checksum == expected.checksum
-        said = " ".join(data.remarks)
+        said = " ".join(data.warnings)
         assert f"{where}: not read, as hidden: .part-9.parquet, _SUCCESS" in said
         assert "values in names of directories are not used: month, year" in said
 

@@ -108,9 +108,9 @@ def constructions() -> str:
     assert stats.laplace.sf(thresholds, scale=1 / eps) == pytest.approx([delta, delta / 2])
     distances = np.array([aggregate([0] * (300 + k) + [1] * 300)[1] for k in lead])
     ours, theirs = (np.abs(np.diff(distance)).max() for distance in (distances, lead - 1))
-    soft = prepared("mechanism=soft mechanism.width=0.2 mechanism.cutoff=3 split.public=50 eps=4.0").plan
+    soft = prepared("mechanism=soft mechanism.width=0.2 mechanism.cutoff=3 split.public=50 eps=4.0").mechanism
     remark = prepared("+experiment=btt18_remark3")
-    of, K, T = remark.sizes, remark.n_teachers, remark.plan.calibration.cutoff
+    of, K, T = remark.sizes, remark.n_teachers, remark.mechanism.calibration.cutoff
     best = [mechanisms.read(name, {}).best_points(9000, 5, eps) for name in ("gaussian", "svt")]
     most = [Rectangles().refusal(10**6, d).split()[2] for d in (1, 2, 3)]
     relabelled = accounting.relabelled(eps, 0, 1.7)[0]

@@ -164,7 +164,7 @@ def test_rows_with_votes_share_a_task_and_the_others_have_one_each(tmp_path):
     """A repeat of a frontier is many tasks then: private learners take long, and workers get one each."""
     given = {"votes": "gaussian", "more": "gnmax", "learner": "noisy_gd", "other": "output_perturbation"}
     rows = [row(f"mechanism={mechanism}", "repeats=2", name=name) for name, mechanism in given.items()]
-    _, tasks = schedule._sorted_out(rows, RepeatStore(tmp_path), students=False)
+    _, tasks = schedule._tasks_of(rows, RepeatStore(tmp_path), students=False)
     assert [(task.repeat, task.rows) for task in tasks] == [
         (repeat, names) for names in (("votes", "more"), ("learner",), ("other",)) for repeat in (0, 1)
     ]

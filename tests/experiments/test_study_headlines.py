@@ -102,7 +102,7 @@ def test_sizes_of_theorem_22(tau):
     wanted = 1.5 * 2 * (1 + spread) * (math.log(2) + math.log(max(math.e, spread) / 0.025))
     assert wanted <= ell < wanted + 1
     assert at.points == math.ceil(8.0 / goal)
-    assert at.plan.rule == "liu2021"
+    assert at.mechanism.rule == "liu2021"
 
 
 # -- teachers of one mind -------------------------------------------------------------------

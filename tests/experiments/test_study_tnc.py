@@ -98,7 +98,7 @@ def test_gaussian_design_is_theorem_28():
 
 def test_svt_design_answers_where_two_thirds_agree():
     at = design("svt", 0.5, 10**6, PRIVACY, 8, 0.72)
-    calibration = at.plan.calibration
+    calibration = at.mechanism.calibration
     assert calibration.cutoff == math.ceil(3 * 8 * 0.72)
     agreed = math.ceil(2 * at.n_teachers / 3)
     dist = math.ceil((2 * agreed - at.n_teachers) / 2) - 1

@@ -28,7 +28,7 @@ def checks():
     """List the checks of all mechanisms; those of releases, which are one path, for one of each kind."""
     kinds = set()
     for name in OURS:
-        plan = Form(name).plan()
+        plan = Form(name).mechanism()
         kind = (plan.asks_votes, plan.n_teachers > 0, plan.persons, plan.choice_apart)
         found = check_mechanism(name)
         of_releases = {check for check in found if ", csv, " in check.form}
@@ -77,18 +77,18 @@ def refusal(call):
 @pytest.mark.parametrize("name", OURS)
 def test_a_form_that_it_has_not_is_refused_by_name(name):
     form = forms_of(name, None, {})[0]
-    said = refusal(dataclasses.replace(form, n_classes=3).plan)
+    said = refusal(dataclasses.replace(form, n_classes=3).mechanism)
     assert not said or (name in said and "3" in said)
-    said = refusal(form.plan().with_exact_noise)
+    said = refusal(form.mechanism().with_exact_noise)
     named = f"mechanism.name: got '{name}'; accepted: a mechanism with exact noise with release=true"
     assert not said or said.startswith(named)
-    said = refusal(dataclasses.replace(form, changes=(("eps", math.inf),)).plan)
+    said = refusal(dataclasses.replace(form, changes=(("eps", math.inf),)).mechanism)
     assert not said or (said.startswith("eps: got inf; accepted: a finite number") and name in said)
 
 
 def test_an_estimate_has_no_exact_noise():
     with pytest.raises(ConfigError, match=r"^mechanism\.cutoff: got 'private'; accepted: auto"):
-        Form("svt", (("cutoff", "private"),), exact=True).plan()
+        Form("svt", (("cutoff", "private"),), exact=True).mechanism()
 
 
 def test_one_record_of_each_person_is_drawn_alone():
@@ -110,7 +110,7 @@ def test_one_record_of_each_person_is_drawn_alone():
 @pytest.mark.parametrize("name", ["best", "noisy_gd"])
 def test_a_learner_that_protects_persons_looks_whose_the_records_are(name):
     form = dataclasses.replace(forms_of(name, None, {})[0], changes=(("eps", math.inf),))
-    plan, records, public = form.plan(), form.records(), form.public
+    plan, records, public = form.mechanism(), form.records(), form.public
     found = []
     for units in (None, np.arange(N), np.arange(N) // 2):
         private = Private(PrivateRecords(records.X, records.y, units))
@@ -131,14 +131,14 @@ def test_private_values_are_not_copied_or_sent():
 
 @pytest.mark.parametrize("name", OURS)
 def test_what_can_be_released_is_what_is_listed(name):
-    plan = forms_of(name, None, {})[0].plan()
+    plan = forms_of(name, None, {})[0].mechanism()
     assert plan.can_be_released == (promises(name)["release"] == "yes")
     assert bool(plan.that_answered("logistic").in_words) >= plan.can_be_released
 
 
 def test_a_card_says_how_the_points_were_labelled():
-    words = {name: Form(name).plan().in_words for name in ("gaussian", "active", "svt")}
+    words = {name: Form(name).mechanism().in_words for name in ("gaussian", "active", "svt")}
     assert "vote on public points; Gaussian noise" in words["gaussian"]
     assert "points that the student chose; Gaussian noise" in words["active"]
-    assert Form("active", (("oracle", "svt"),)).plan().in_words.endswith("by a wide, noisy margin")
-    assert Form("tune").plan().that_answered("tree").in_words == words["gaussian"]
+    assert Form("active", (("oracle", "svt"),)).mechanism().in_words.endswith("by a wide, noisy margin")
+    assert Form("tune").mechanism().that_answered("tree").in_words == words["gaussian"]

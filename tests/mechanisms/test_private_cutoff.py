@@ -14,7 +14,7 @@ from pate_cli.audit import audit
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.sparse_vector import cutoff_for_error, stable_labels
-from pate_cli.mechanisms.svt import PrivateCutoffPlan
+from pate_cli.mechanisms.svt import PrivateCutoff
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
@@ -55,7 +55,7 @@ def test_records_are_held_back_from_the_teachers(monkeypatch):
 
     watch(teachers, "train", lambda given: seen.update(taught=given.X[:, 0].tolist()))
     watch(teachers.Ensemble, "accuracy", lambda self, X, y: seen.update(back=X[:, 0].tolist()))
-    watch(PrivateCutoffPlan, "estimate", lambda self, error, *_: seen.update(error=error))
+    watch(PrivateCutoff, "estimate", lambda self, error, *_: seen.update(error=error))
     public = PublicPoints(rng.random((20, 1)))
     door = Door.seeded(0)
     plan.release(Private(private), public, door, np.random.default_rng(1))

@@ -138,7 +138,7 @@ def test_a_record_is_held_out_or_taught():
     held, kept = mechanisms.find("tune")._held_out(records, 50, rng)
     persons = {int(row) // 3 for row in held.X[:, 0]}
     assert len(persons) == held.n_records == 50
-    assert kept.n_units == 450
+    assert kept.n_persons == 450
     assert not persons & {int(row) // 3 for row in kept.X[:, 0]}
 
 

@@ -69,7 +69,7 @@ def test_points_of_ranges_are_public_and_free():
     run = form.prepared("ranges")
     charged, out, door = form.released(run)
     assert run.whole.marginals is None
-    assert charged[0].eps == run.plan.guarantee.eps == 4.0
+    assert charged[0].eps == run.mechanism.guarantee.eps == 4.0
     assert all(one.value.shape == (40,) or one.value.ndim == 2 for one, *_ in door.released)
     made = out.made.table
     assert made["age"].between(0, 100).all()

@@ -25,7 +25,7 @@ def _of(kind, releases=True):
 
 WAYS = {
     "gaussian": _of(GaussianNoise(sensitivity=2.0, sigma=3.0)),
-    "integer gaussian": _of(GaussianNoise(sensitivity=2.0, sigma=3.0, unit=1.0)),
+    "integer gaussian": _of(GaussianNoise(sensitivity=2.0, sigma=3.0, grain=1.0)),
     "laplace": _of(LaplaceNoise(sensitivity=2.0, scale=3.0)),
     "gamma": _of(GammaNoise(sensitivity=2.0, scale=3.0), False),
     "exponential": _of(ExponentialChoice(sensitivity=2.0, eps=3.0), False),

@@ -12,7 +12,7 @@ from pate_cli.testing.kind_checks import hidden
 
 KINDS = {
     "gaussian": (GaussianNoise, lambda cost: {"sigma": 2 / cost}),
-    "integer": (GaussianNoise, lambda cost: {"sigma": 2 / cost, "unit": 1e-3 / cost}),
+    "integer": (GaussianNoise, lambda cost: {"sigma": 2 / cost, "grain": 1e-3 / cost}),
     "laplace": (LaplaceNoise, lambda cost: {"scale": 2 / cost}),
     "gamma": (GammaNoise, lambda cost: {"scale": 2 / cost}),
     "choice": (ExponentialChoice, lambda cost: {"eps": cost}),

@@ -142,7 +142,7 @@ def test_seeds_are_averaged_only_if_asked_and_then_over_all_repeats():
         pytest.approx(both.half_width, rel=0.05),
     )
     assert "averaged over all their repeats" in table.note
-    assert any("Ctrl-C" in remark for remark in table.remarks)
+    assert any("Ctrl-C" in footnote for footnote in table.footnotes)
     mixed = table_of([*runs, run(0, eps=2.0)], by=["mechanism"])
     assert mixed.records[0]["ci95"] is None
     assert "Rows that differ in eps are averaged by their means, without an interval" in mixed.note

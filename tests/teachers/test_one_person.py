@@ -74,11 +74,11 @@ def test_the_split_puts_the_same_persons_on_the_same_side_whatever_one_has():
             ("0", "1"),
             "",
             "",
-            units=np.repeat(np.arange(N_PERSONS), [len(y) for _, y in people]),
-            unit="name",
+            persons=np.repeat(np.arange(N_PERSONS), [len(y) for _, y in people]),
+            person_column="name",
         )
         parts = split(data, rng=np.random.default_rng(5), private=80, public=20)
-        return [parts.private.X[parts.private.units == u] for u in range(80)]
+        return [parts.private.X[parts.private.persons == u] for u in range(80)]
 
     before = sides(people)
     for person in range(0, N_PERSONS, 10):

@@ -29,7 +29,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["AgPrivClPlan", "Options", "calibrate"]
+__all__ = ["AgPrivCl", "Options", "calibrate"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Options(common.HypothesisOptions):
 
 
 @dataclass(frozen=True)
-class AgPrivClPlan(Mechanism):
+class AgPrivCl(Mechanism):
     """Sample, relabel, resample, and answer public points by the sparse vector technique.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, n
@@ -65,9 +65,9 @@ class AgPrivClPlan(Mechanism):
       ``n1 - n2`` of Algorithm 5. Lemma 8 takes that test to be (svt_eps, svt_delta)-DP, and its proof
       does not hold, as one vote moves the margin by 2. `printed.proved` does hold;
       from there the paper's steps, group privacy for ``ln(2/delta)`` copies, and the exact ones for
-      relabelling and sampling yield `eps_proved` and `delta_proved`. The plan is refused unless these are at
-      most eps and delta, the claim. So it is for delta near 0.1 and above, where a record
-      has more copies with probability above delta/2: Lemma 8 overlooks that too.
+      relabelling and sampling yield `eps_proved` and `delta_proved`. It is refused unless these are at
+      most eps and delta, the claim: for delta near 0.1 and above a record has more copies with
+      probability above delta/2, which Lemma 8 overlooks too.
 
     See NB20 Algorithm 3, Lemma 8, Theorem 7.
     """
@@ -184,7 +184,7 @@ class AgPrivClPlan(Mechanism):
 
         Whichever label the relabelling picks, the teachers agree on it, so the answer tells it. The set is
         just large enough for the teachers that an answer needs, one record each; its sampled share is at
-        most the plan's.
+        most that of the whole mechanism.
         """
         teachers = min(self.n_teachers, 2 * fewest_teachers(self.mechanism.calibration))
         n = math.ceil(teachers * self.n_private / self.n_sampled)
@@ -199,21 +199,21 @@ class AgPrivClPlan(Mechanism):
         return [SampledAttack.on("tied labels", common.tied_labels(n, n // 2), labels, runs)]
 
 
-def calibrate(options: Options, setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:
+def calibrate(options: Options, setting: Setting, name: str = "agprivcl") -> AgPrivCl:
     """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     hypotheses = common.chosen_class(options.hypotheses, setting, name)
     classroom = common.Classroom(hypotheses, setting, own=options.teachers == "own")
     if options.calibration == "paper":
-        plan = _paper(setting, classroom, options.alpha, options.beta)
+        mechanism = _paper(setting, classroom, options.alpha, options.beta)
     else:
-        plan = _tight(setting, classroom, options.relabel_eps, options.cutoff, name)
-    common.listable(hypotheses, plan.n_sampled, setting, "what would do: mechanism.hypotheses=stumps")
-    return plan
+        mechanism = _tight(setting, classroom, options.relabel_eps, options.cutoff, name)
+    common.listable(hypotheses, mechanism.n_sampled, setting, "what would do: mechanism.hypotheses=stumps")
+    return mechanism
 
 
 def _tight(
     setting: Setting, classroom: common.Classroom, relabel_eps: float, cutoff: int | None, name: str
-) -> AgPrivClPlan:
+) -> AgPrivCl:
     from scipy.optimize import minimize_scalar
 
     eps, delta, n, ell = setting.eps, setting.delta, setting.n_private, setting.n_public
@@ -254,12 +254,10 @@ def _tight(
         raise refused(
             f"{math.ceil(needed * size / rate)} private records, or a larger eps{smaller}"
         ) from error
-    return AgPrivClPlan(
-        eps, delta, "tight", n, sampled, relabel_eps, mechanism, classroom, n_teachers=teachers
-    )
+    return AgPrivCl(eps, delta, "tight", n, sampled, relabel_eps, mechanism, classroom, n_teachers=teachers)
 
 
-def _paper(setting: Setting, classroom: common.Classroom, alpha: float, beta: float) -> AgPrivClPlan:
+def _paper(setting: Setting, classroom: common.Classroom, alpha: float, beta: float) -> AgPrivCl:
     eps, delta, n, m = setting.eps, setting.delta, setting.n_private, setting.n_public
     if eps > 1:
         raise ConfigError("eps", eps, "at most 1 with mechanism.calibration=paper (NB20 Theorem 7)")
@@ -274,13 +272,12 @@ def _paper(setting: Setting, classroom: common.Classroom, alpha: float, beta: fl
             f"alpha={alpha:g}; what would do: mechanism.calibration=tight"
         )
     calibration = svt.calibrate("bassily2018", p["svt_eps"], p["svt_delta"], m, cutoff)
-    mechanism = printed.PrintedSvt(calibration, ell=m)
-    plan = AgPrivClPlan(
-        *(eps, delta, "paper", n, sampled, 1.0, mechanism, classroom),
+    mechanism = AgPrivCl(
+        *(eps, delta, "paper", n, sampled, 1.0, printed.PrintedSvt(calibration, ell=m), classroom),
         assumed={"alpha": alpha, "beta": beta, "records_of_theorem_7": theorem},
         n_teachers=teachers,
     )
-    eps_proved, delta_proved = plan.proved
+    eps_proved, delta_proved = mechanism.proved
     if eps_proved > eps or delta_proved > delta:
         raise ConfigError("delta", delta, "a smaller number: NB20's Lemma 8 does not hold at this one")
-    return plan
+    return mechanism

@@ -95,7 +95,7 @@ def proved(c: svt.SvtCalibration) -> tuple[float, float]:
 def loss(
     c: svt.SvtCalibration, delta: float, relabel_eps: float, n_sampled: int, rate: float
 ) -> tuple[float, float]:
-    """(eps, delta) of Algorithm 3 as printed, by the exact steps; see `AgPrivClPlan`."""
+    """(eps, delta) of Algorithm 3 as printed, by the exact steps; see `AgPrivCl`."""
     copies = math.log(2 / delta)
     star, star_delta = accounting.nb20_resampled(*proved(c), copies)
     star_delta += accounting.copies_tail(n_sampled, copies)

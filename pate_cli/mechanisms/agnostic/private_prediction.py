@@ -29,7 +29,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["Options", "PredictionPlan", "calibrate", "predict", "teachers_of_lemma"]
+__all__ = ["Options", "PrivatePrediction", "calibrate", "predict", "teachers_of_lemma"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Options(common.HypothesisOptions):
 
 
 @dataclass(frozen=True)
-class PredictionPlan(Mechanism):
+class PrivatePrediction(Mechanism):
     """Relabel a sample by a hypothesis that fits the rest, then answer queries by noisy votes on it.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, for all
@@ -154,7 +154,7 @@ def teachers_of_lemma(eps: float, alpha: float) -> int:
     return math.ceil(6 * math.log(4 / alpha) / eps)
 
 
-def calibrate(options: Options, setting: Setting) -> PredictionPlan:
+def calibrate(options: Options, setting: Setting) -> PrivatePrediction:
     """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     name = "private_prediction"
     hypotheses = common.chosen_class(options.hypotheses, setting, name)
@@ -180,4 +180,6 @@ def calibrate(options: Options, setting: Setting) -> PredictionPlan:
     alone, _ = d.total(d.eps_in, vote_eps, 0.0)  # one query is an inner (vote_eps, 0)-DP algorithm
     classroom = common.Classroom(hypotheses, setting)
     composed = pure_eps(alone, m, delta)
-    return PredictionPlan(setting.eps, delta, d, classroom, m, vote_eps, alone, composed, n_teachers=teachers)
+    return PrivatePrediction(
+        setting.eps, delta, d, classroom, m, vote_eps, alone, composed, n_teachers=teachers
+    )

@@ -30,7 +30,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["Options", "TransformPlan", "calibrate"]
+__all__ = ["Options", "RealizableToAgnostic", "calibrate"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Options(common.HypothesisOptions):
 
 
 @dataclass(frozen=True)
-class TransformPlan(Mechanism):
+class RealizableToAgnostic(Mechanism):
     """Relabel a sample T by a hypothesis that fits the other records W, then learn it privately.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, n public;
@@ -226,13 +226,13 @@ class TransformPlan(Mechanism):
 
         return SampledAttack.on("tied labels", common.tied_labels(n, n // 2 + 1), labels, 1000)
 
-    def _on(self, n: int, t: int) -> TransformPlan:
+    def _on(self, n: int, t: int) -> RealizableToAgnostic:
         """The same for thresholds, on n private records of which t are relabelled."""
         division = replace(self.division, n=n, t=t)
         return replace(self, division=division, classroom=self.classroom.of_thresholds)
 
 
-def calibrate(options: Options, setting: Setting) -> TransformPlan:
+def calibrate(options: Options, setting: Setting) -> RealizableToAgnostic:
     """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     name, eps = "realizable_to_agnostic", setting.eps
     hypotheses = common.chosen_class(options.hypotheses, setting, name)
@@ -252,7 +252,7 @@ def calibrate(options: Options, setting: Setting) -> TransformPlan:
                 f"eps={d.inner_eps:.3g}; what would do: more records, a larger eps, or "
                 f"mechanism.black_box=false"
             )
-        return TransformPlan(eps, 0.0, d, classroom, None, grid, draws)
+        return RealizableToAgnostic(eps, 0.0, d, classroom, None, grid, draws)
     teachers = max(1, d.t // max(1, setting.n_private // setting.n_teachers))
     try:
         mechanism = stable_labels(
@@ -265,7 +265,7 @@ def calibrate(options: Options, setting: Setting) -> TransformPlan:
             f"eps={d.inner_eps:.3g}; what would do: more records, a larger eps, a smaller "
             f"teacher.size, or mechanism.inner=exponential"
         ) from error
-    return TransformPlan(eps, setting.delta, d, classroom, mechanism, n_teachers=teachers)
+    return RealizableToAgnostic(eps, setting.delta, d, classroom, mechanism, n_teachers=teachers)
 
 
 def _grid(options: Options) -> FloatArray:

@@ -24,7 +24,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["Options", "SsppPlan", "calibrate"]
+__all__ = ["Options", "Sspp", "calibrate"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Options(common.HypothesisOptions):
 
 
 @dataclass(frozen=True)
-class SsppPlan(Mechanism):
+class Sspp(Mechanism):
     """One hypothesis for each labeling of the public points; one of them by the exponential mechanism.
 
     **Guarantee.** eps-DP (delta = 0) for neighbours that differ in one replaced private record: the
@@ -88,7 +88,7 @@ class SsppPlan(Mechanism):
         Whether the record's label is 0 or 1 moves that one's odds by nearly e^eps, as far as the guarantee
         allows.
         """
-        tiny = SsppPlan(self.eps, CLASSES["thresholds"], 20)
+        tiny = Sspp(self.eps, CLASSES["thresholds"], 20)
         candidates = tiny.candidates(PublicPoints(np.arange(20.0)[:, None]))
         first, second = (PrivateRecords(np.array([[19.0]]), np.array([label])) for label in (0, 1))
 
@@ -98,8 +98,8 @@ class SsppPlan(Mechanism):
         return [SampledAttack.on("odd one out", (first, second), chosen)]
 
 
-def calibrate(options: Options, setting: Setting) -> SsppPlan:
-    """Check the options and make the plan; see `pate_cli.mechanisms.base`."""
+def calibrate(options: Options, setting: Setting) -> Sspp:
+    """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     hypotheses = common.chosen_class(options.hypotheses, setting, "sspp", infinite=True)
     common.listable(hypotheses, setting.n_public, setting, "what would do: a smaller split.public")
-    return SsppPlan(setting.eps, hypotheses, setting.n_public)
+    return Sspp(setting.eps, hypotheses, setting.n_public)

@@ -30,7 +30,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["Options", "PlainPlan", "UniversalOverSvt", "UniversalPlan", "calibrate", "first_queries"]
+__all__ = ["Options", "SvtAnswers", "Universal", "UniversalOverSvt", "calibrate", "first_queries"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Options(agprivcl.Options):
 
 
 @dataclass(frozen=True)
-class PlainPlan:
+class SvtAnswers:
     """The sparse vector technique over votes of teachers of the class, with no relabelling.
 
     **Guarantee.** That of `SparseVector`: teachers have disjoint parts, so one record moves one vote.
@@ -91,7 +91,7 @@ class PlainPlan:
     def attacks(self) -> list[SampledAttack]:
         """Unanimous teachers of one record each, as many as answer every other time; one label changed."""
         K = fewest_teachers(self.mechanism.calibration)
-        tiny = PlainPlan(replace(self.mechanism, n_teachers=K), self.classroom.of_thresholds)
+        tiny = SvtAnswers(replace(self.mechanism, n_teachers=K), self.classroom.of_thresholds)
         point, order = PublicPoints(np.zeros((1, 1))), np.zeros(1, dtype=np.int64)
 
         def labels(private: PrivateRecords, door: Door, rng: np.random.Generator, runs: int) -> Any:
@@ -101,7 +101,7 @@ class PlainPlan:
 
 
 @dataclass(frozen=True)
-class UniversalPlan(Mechanism):
+class Universal(Mechanism):
     """Answer the first m_o public points one by one, any number of others by a hypothesis chosen on them.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record: AgPrivCl
@@ -111,8 +111,8 @@ class UniversalPlan(Mechanism):
     """
 
     first: int  # m_o
-    answering: agprivcl.AgPrivClPlan | PlainPlan
-    learning: sspp.SsppPlan | None = field(repr=False)
+    answering: agprivcl.AgPrivCl | SvtAnswers
+    learning: sspp.Sspp | None = field(repr=False)
 
     @property
     def relabelling(self) -> Relabelling | None:
@@ -180,7 +180,7 @@ class UniversalPlan(Mechanism):
 
 
 @dataclass(frozen=True)
-class UniversalOverSvt(UniversalPlan):
+class UniversalOverSvt(Universal):
     """The same with A_binClas in place of AgPrivCl: one record moves one vote (NB20 Remark 12).
 
     **Guarantee.** (eps, delta)-DP: A_binClas is (share eps, delta)-DP, SSPP ((1 - share) eps, 0)-DP.
@@ -192,7 +192,7 @@ def first_queries(vc: int, alpha: float, beta: float) -> int:
     return math.ceil(32 * (vc * math.log(1 / alpha) + math.log(1 / beta)) / alpha)
 
 
-def calibrate(options: Options, setting: Setting) -> UniversalPlan:
+def calibrate(options: Options, setting: Setting) -> Universal:
     """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     hypotheses = common.chosen_class(options.hypotheses, setting, "universal")
     m, first, paper = setting.n_public, options.first, options.calibration == "paper"
@@ -210,15 +210,15 @@ def calibrate(options: Options, setting: Setting) -> UniversalPlan:
     part = replace(setting, n_public=first, eps=setting.eps if alone else options.share * setting.eps)
     with with_part(part.eps, setting.eps):
         answering = _plain(options, part) if plain else agprivcl.calibrate(options, part, "universal")
-    made = UniversalOverSvt if plain else UniversalPlan
+    made = UniversalOverSvt if plain else Universal
     if alone:
         return made(first, answering, None)
     common.listable(hypotheses, first, setting, "a smaller mechanism.first")
     eps_left = setting.eps - part.eps
-    return made(first, answering, sspp.SsppPlan(eps_left, hypotheses, first))
+    return made(first, answering, sspp.Sspp(eps_left, hypotheses, first))
 
 
-def _plain(options: Options, setting: Setting) -> PlainPlan:
+def _plain(options: Options, setting: Setting) -> SvtAnswers:
     """Calibrate A_binClas for the first points."""
     s, hypotheses = setting, common.chosen_class(options.hypotheses, setting, "universal")
     common.listable(hypotheses, 1, s, "what would do: mechanism.hypotheses=stumps")
@@ -228,4 +228,4 @@ def _plain(options: Options, setting: Setting) -> PlainPlan:
         cutoff=options.cutoff,
         n_records=s.n_private,
     )
-    return PlainPlan(mechanism, common.Classroom(hypotheses, s, own=options.teachers == "own"))
+    return SvtAnswers(mechanism, common.Classroom(hypotheses, s, own=options.teachers == "own"))

@@ -54,18 +54,18 @@ class ClippedGradients:
     to the bit** (assumed is that exp gives the same bits for the same number wherever it stands in an array).
 
     Features are whole multiples of `UNIT` as `on_grid` gives them, shape (n, p), dense or sparse, no row 0.
-    `units` is the person of each record, ascending from 0 without gaps, or None for a person each. `grain` is
-    a power of two, see `grain_for`.
+    `persons` is the person of each record, ascending from 0 without gaps, or None for a person each.
+    `grain` is a power of two, see `grain_for`.
     """
 
     def __init__(
-        self, features: Any, y: IntArray, units: IntArray | None, *, clip: float, grain: float
+        self, features: Any, y: IntArray, persons: IntArray | None, *, clip: float, grain: float
     ) -> None:
         self._longest, self._grain = _MARGIN * clip, grain
-        counts = np.bincount(units) if units is not None else np.ones(len(y), dtype=np.int64)
-        alone = slice(None) if units is None else counts[units] == 1
+        counts = np.bincount(persons) if persons is not None else np.ones(len(y), dtype=np.int64)
+        alone = slice(None) if persons is None else counts[persons] == 1
         single, single_y = features[alone], y[alone]
-        several = np.zeros(0, dtype=np.int64) if units is None else np.flatnonzero(counts[units] > 1)
+        several = np.zeros(0, dtype=np.int64) if persons is None else np.flatnonzero(counts[persons] > 1)
         self._several, self._several_y = features[several], y[several]
         self._starts = np.concatenate([[0], np.cumsum(counts[counts > 1])])
         size = _ROWS if isinstance(features, np.ndarray) else _SPARSE_ROWS
@@ -160,7 +160,7 @@ def noisy_descent(
     turns: their length gives other probabilities and the same classes. The constant, the last of p, stays: it
     swings for longer than few steps.
     """
-    kind = GaussianNoise(sensitivity=sensitivity, sigma=sigma, unit=1.0 if integer else None)
+    kind = GaussianNoise(sensitivity=sensitivity, sigma=sigma, grain=1.0 if integer else None)
     theta, velocity, released, whole, half, late = np.zeros((6, *shape))
     slope, square = np.zeros((2, shape[0]))
     n_late = max((steps + 1) // 8, 1)
@@ -273,8 +273,8 @@ class PersonSums(Mechanism):
             x, labels = zip(*side, strict=True)
             X = np.concatenate([x, crowd])[:, None]
             y = np.concatenate([labels, np.ones(len(crowd), dtype=np.int64)])
-            units = np.concatenate([np.zeros(len(x), dtype=np.int64), 1 + np.arange(len(crowd))])
-            return PrivateRecords(X, y, units if persons else None)
+            owners = np.concatenate([np.zeros(len(x), dtype=np.int64), 1 + np.arange(len(crowd))])
+            return PrivateRecords(X, y, owners if persons else None)
 
         attacks = [(name, pair, np.zeros(0)) for name, pair in pairs.items()]
         name, pair, _ = attacks[0]

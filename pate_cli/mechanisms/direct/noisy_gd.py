@@ -179,7 +179,7 @@ class NoisyGradientDescent(PersonSums):
         steps, time = self.steps_for(p), self.time_for(p)
         size = 8 * self._speed * min(1.0, time / steps) * self.grain / self.n
         gradients = ClippedGradients(
-            space.apply(private.X), private.y, private.units, clip=self.clip, grain=self.grain
+            space.apply(private.X), private.y, private.persons, clip=self.clip, grain=self.grain
         )
         weights, released = noisy_descent(
             gradients,

@@ -26,7 +26,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["TOLERANCE", "Options", "OutputPlan", "calibrate", "minimise"]
+__all__ = ["TOLERANCE", "Options", "OutputPerturbation", "calibrate", "minimise"]
 
 TOLERANCE = 1e-10
 """Largest norm of the gradient at a point that is taken for the minimiser."""
@@ -45,7 +45,7 @@ class Options(MechanismOptions):
     regularisation: float | None = option("auto", Or("auto", Real(0)))
 
 
-def calibrate(options: Options, setting: Setting) -> OutputPlan:
+def calibrate(options: Options, setting: Setting) -> OutputPerturbation:
     """Calibrate output perturbation.
 
     The rule for the regularisation: weights of norm R (10 here) cost ``regularisation R^2/2``, and noise of
@@ -63,13 +63,13 @@ def calibrate(options: Options, setting: Setting) -> OutputPlan:
         variance = (s.n_features + 2) * deviation**2  # |b| is Gamma(d, scale): E |b|^2 = d (d + 1) scale^2
     if weight is None:
         weight = max((variance / (2 * RADIUS**2)) ** (1 / 3), 1 / n)
-    return OutputPlan(
+    return OutputPerturbation(
         s.eps, s.delta, n, s.n_classes, weight, options.noise, unit / weight, deviation / weight
     )
 
 
 @dataclass(frozen=True)
-class OutputPlan(Mechanism):
+class OutputPerturbation(Mechanism):
     """Output perturbation (Chaudhuri, Monteleoni, Sarwate, JMLR 12, 2011, Algorithm 1): minimise, add noise.
 
     **Guarantee.** For neighbours that differ in one private record, replaced by another; n is public.

@@ -59,7 +59,7 @@ class RidgeTeachers:
         Parts of one length come together, so places are public; persons' parts have lengths that one person
         decides, and come alone.
         """
-        alone = private.units is not None
+        alone = private.persons is not None
         for _, group in groupby(enumerate(parts), lambda each: each[0] if alone else len(each[1])):
             same = [part for _, part in group]
             for first in range(0, len(same), _AT_ONCE):
@@ -96,11 +96,11 @@ class Classifiers:
         weights[np.arange(n), y] = np.maximum(weights[np.arange(n), y], _LEAST)
         if residuals.shape[1] == 2:
             weights[np.arange(n), 1 - y] = 0.0
-            rows, codes, units = np.arange(n), y, private.units
+            rows, codes, persons = np.arange(n), y, private.persons
         else:
             rows, codes = np.nonzero(weights)
-            units = (np.arange(n) if private.units is None else private.units)[rows]
-        records = PrivateRecords(private.X[rows], codes.astype(np.int64), units)
+            persons = (np.arange(n) if private.persons is None else private.persons)[rows]
+        records = PrivateRecords(private.X[rows], codes.astype(np.int64), persons)
         return self._scores(records, n_teachers, rng, weights[rows, codes], self.strict)
 
     def _scores(

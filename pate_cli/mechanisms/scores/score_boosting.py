@@ -30,7 +30,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["Options", "ScoreBoostingPlan", "calibrate"]
+__all__ = ["Options", "ScoreBoosting", "calibrate"]
 
 _SENSITIVITY = 2.0
 """L2 sensitivity of a sum of vectors of norm at most 1, one of which is replaced."""
@@ -75,11 +75,11 @@ class Options(MechanismOptions):
 def calibrate(options: Options, setting: Setting) -> Mechanism:
     """Share out the budget between rounds and steps."""
     share = options.calibration or (0.15 if setting.n_classes == 2 else 0.1)
-    return ScoreBoostingPlan(setting, options.rounds or auto_rounds(setting), share)
+    return ScoreBoosting(setting, options.rounds or auto_rounds(setting), share)
 
 
 @dataclass(frozen=True)
-class ScoreBoostingPlan(Mechanism):
+class ScoreBoosting(Mechanism):
     r"""Boosting whose rounds release noisy sums of the teachers' scores, in public directions.
 
     Additive logistic regression (Friedman, Hastie, Tibshirani 2000) by teachers. In each of T rounds the
@@ -111,7 +111,7 @@ class ScoreBoostingPlan(Mechanism):
     which the exact profile (Balle and Wang 2018) gives (eps, delta). Shrinkage and the model are
     post-processing.
 
-    *Integer noise* (`integer_noise`, for a release). A round's sum is whole multiples of `teachers.unit_of`,
+    *Integer noise* (`integer_noise`, for a release). A round's sum is whole multiples of `teachers.grain_of`,
     each teacher's vector rounded towards 0 by itself, and a step's of `student.grain_of`, each record's
     gradient rounded so; rounding adds nothing to what one record moves. In those units the noise is
     N_Z(0, sigma^2) on vectors of integers, whose proof is in `pate_cli.privacy.gaussian`: mu^2 adds up as
@@ -235,17 +235,17 @@ class ScoreBoostingPlan(Mechanism):
 
     def _noisy(self, total: FloatArray, door: Door) -> FloatArray:
         """Release a round's sum."""
-        unit = teachers.unit_of(self.n_teachers) if self.integer_noise else None
-        sigma = self.sigma if unit is None else unit * vector_sigma(self.sensitivity / unit, self.mu_sum)
+        grain = teachers.grain_of(self.n_teachers) if self.integer_noise else None
+        sigma = self.sigma if grain is None else grain * vector_sigma(self.sensitivity / grain, self.mu_sum)
         noisy: FloatArray = door.release(
-            total, GaussianNoise(sensitivity=self.sensitivity, sigma=sigma, unit=unit)
+            total, GaussianNoise(sensitivity=self.sensitivity, sigma=sigma, grain=grain)
         )
         return noisy
 
     def with_exact_noise(self) -> Mechanism:
         """Calibrate for integer noise; raises ConfigError if it would exceed the integers exact in floats."""
         exact = replace(self, integer_noise=True)
-        if _REACH * exact.sigma / teachers.unit_of(self.n_teachers) >= _MOST:
+        if _REACH * exact.sigma / teachers.grain_of(self.n_teachers) >= _MOST:
             raise ConfigError("eps", self.setting.eps, "more with release=true: its noise is too large")
         if _REACH * vector_sigma(FINEST, exact.mu_step) >= _MOST:
             accepted = "more with release=true: the noise of its steps is too large"

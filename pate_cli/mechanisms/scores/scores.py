@@ -128,7 +128,7 @@ class Scores(Mechanism):
        mu the largest with which the exact profile (Balle and Wang 2018) gives (eps, delta). Three hundredths
        of mu^2 are the counts'. The rest is post-processing.
     4. *Integer noise* (`integer_noise`, for a release). Counts are integers, and sums integers in units of
-       `teachers.unit_of`; both get N_Z(0, sigma^2) in these units, whose proof is in
+       `teachers.grain_of`; both get N_Z(0, sigma^2) in these units, whose proof is in
        `pate_cli.privacy.gaussian` (vectors of integers). Without it the noise is drawn in floating point.
     """
 
@@ -173,20 +173,20 @@ class Scores(Mechanism):
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise on a number of a sum; 0 for eps = inf."""
-        if self._unit is None:
+        if self._grain is None:
             return _SENSITIVITY / self.mu_sum
-        return self._unit * vector_sigma(_SENSITIVITY / self._unit, self.mu_sum)
+        return self._grain * vector_sigma(_SENSITIVITY / self._grain, self.mu_sum)
 
     @property
     def count_sigma(self) -> float:
         """Standard deviation of the noise on a class count, in records."""
-        if self._unit is None:
+        if self._grain is None:
             return _OF_COUNTS / self.mu_counts
         return vector_sigma(_OF_COUNTS, self.mu_counts)
 
     @property
-    def _unit(self) -> float | None:
-        return teachers.unit_of(self.n_teachers) if self.integer_noise else None
+    def _grain(self) -> float | None:
+        return teachers.grain_of(self.n_teachers) if self.integer_noise else None
 
     @property
     def n_teachers(self) -> int:
@@ -255,7 +255,7 @@ class Scores(Mechanism):
         noise = ((self.sigma / K) ** 2 + gains.energy / K) * (1 - 1 / C)
         response = gains.response * side.squares
         at_points = side.space.values * math.sqrt(len(side.space.values))
-        kind = GaussianNoise(sensitivity=_SENSITIVITY, sigma=self.sigma, unit=self._unit)
+        kind = GaussianNoise(sensitivity=_SENSITIVITY, sigma=self.sigma, grain=self._grain)
         for _ in range(self.rounds):
             shares = probabilities(intercept + integer_product(rows, to_integers(theta.T)))
             residuals = onehot - shares
@@ -274,8 +274,8 @@ class Scores(Mechanism):
         """Logarithms of noisy class shares, shrunk to equal ones where noise is as large (James-Stein)."""
         C, n = self.setting.n_classes, self.setting.n_private
         counts = np.bincount(private.one_each(rng).y, minlength=C).astype(np.float64)
-        unit = 1.0 if self.integer_noise else None
-        kind = GaussianNoise(sensitivity=_OF_COUNTS, sigma=self.count_sigma, unit=unit)
+        grain = 1.0 if self.integer_noise else None
+        kind = GaussianNoise(sensitivity=_OF_COUNTS, sigma=self.count_sigma, grain=grain)
         noisy = door.release(counts, kind)
         apart = noisy - noisy.mean()
         chance = (C - 1) * self.count_sigma**2 / max(float((apart**2).sum()), 1e-300)
@@ -286,7 +286,7 @@ class Scores(Mechanism):
     def with_exact_noise(self) -> Scores:
         """Calibrate for integer noise; raises ConfigError if it would exceed the integers exact in floats."""
         exact = replace(self, integer_noise=True)
-        if _REACH * exact.sigma / teachers.unit_of(self.n_teachers) >= _MOST:
+        if _REACH * exact.sigma / teachers.grain_of(self.n_teachers) >= _MOST:
             raise ConfigError("eps", self.setting.eps, "more with release=true: its noise is too large")
         return exact
 

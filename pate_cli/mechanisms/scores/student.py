@@ -148,7 +148,7 @@ class NewtonStep:
         gradient = clipped_sum(self._gradients(start, private, y), clip)
         grain = grain_of(clip, n) if self.integer_noise else None
         drawn = sigma if grain is None else grain * vector_sigma(2 * clip / grain, self.mu)
-        kind = GaussianNoise(sensitivity=2 * clip, sigma=drawn, unit=grain)
+        kind = GaussianNoise(sensitivity=2 * clip, sigma=drawn, grain=grain)
         gradient = door.release(gradient, kind) / n
         damping = _DAMPING[0] + _DAMPING[1] * sigma * math.sqrt(len(start)) / n
         ridge = np.zeros(len(start))

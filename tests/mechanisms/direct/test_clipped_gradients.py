@@ -57,11 +57,11 @@ def step_of(name, n_classes, grain=FINE):
     made = OwnColumns.of(public) if name in ("own", "text") else KernelFeatures.of(public, rng)
     theta = rng.normal(0, 3, (2, made.dimension, 1 if n_classes == 2 else n_classes))
 
-    def step(persons, *, units=True):
+    def step(persons, *, named=True):
         X, y = (np.concatenate([person[part] for person in persons]) for part in (0, 1))
         owners = np.repeat(np.arange(len(persons)), [len(y) for _, y in persons])
         features = made.apply(form(X))
-        return ClippedGradients(features, y, owners if units else None, clip=CLIP, grain=grain).sum_at(theta)
+        return ClippedGradients(features, y, owners if named else None, clip=CLIP, grain=grain).sum_at(theta)
 
     return step
 
@@ -100,7 +100,7 @@ def test_all_records_of_a_person_move_that_persons_term_alone_to_the_bit(n_class
 def test_a_record_is_a_person_with_one_record(n_classes):
     step = step_of("dense", n_classes)
     records = [(X[:1], y[:1]) for X, y in people(n_classes)]
-    assert np.array_equal(step(records), step(records, units=False))
+    assert np.array_equal(step(records), step(records, named=False))
 
 
 @pytest.mark.parametrize(("wide", "scale"), [(3, 1.0), (41, 1e-200), (700, 1e90)])

@@ -134,7 +134,7 @@ def test_a_release_adds_up_whole_numbers_and_counts_all_that_get_noise(n_classes
     p.fit(PrivateRecords(*data(n_classes)), side, door, np.random.default_rng(3))
     passed = [passing for passing, _ in door.released]
     for passing in passed:
-        whole = passing.value / passing.kind.unit
+        whole = passing.value / passing.kind.grain
         assert np.array_equal(whole, whole.round())
         assert np.abs(whole).max() < 2**52
     sizes = [passing.value.size for passing in passed]

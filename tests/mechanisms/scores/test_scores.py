@@ -45,8 +45,8 @@ MAP = features.fit("kernel", POINTS, np.random.default_rng(5), 20)
 PUBLIC = PublicPoints(POINTS, features=MAP)
 
 
-def records(X, y, units=None):
-    return PrivateRecords(X, y, units, features=MAP)
+def records(X, y, persons=None):
+    return PrivateRecords(X, y, persons, features=MAP)
 
 
 def moved(p, private, neighbours):
@@ -105,16 +105,16 @@ def test_a_hostile_record_changes_one_teachers_vector_and_no_other_bit(teacher, 
 
 def test_a_person_with_many_records_changes_one_teacher_and_one_count():
     X, y = data(3)
-    units = np.arange(N)
+    persons = np.arange(N)
     many, labels = (
-        np.repeat(X, np.where(units == 5, 40, 1), axis=0),
-        np.repeat(y, np.where(units == 5, 40, 1)),
+        np.repeat(X, np.where(persons == 5, 40, 1), axis=0),
+        np.repeat(y, np.where(persons == 5, 40, 1)),
     )
-    person = np.repeat(units, np.where(units == 5, 40, 1))
+    person = np.repeat(persons, np.where(persons == 5, 40, 1))
     many[person == 5], labels[person == 5] = 1e9, (y[5] + 1) % 3
     for teacher in ("logistic", "tree"):
         p = plan(setting(n_classes=3, teacher=teacher, mapped=teacher == "logistic"), rounds=2)
-        assert moved(p, records(X, y, units), [records(many, labels, person)]).max() <= 1 + 1e-9
+        assert moved(p, records(X, y, persons), [records(many, labels, person)]).max() <= 1 + 1e-9
 
 
 def test_the_attack_takes_all_of_the_budget_and_no_more():
@@ -143,7 +143,7 @@ def test_a_release_adds_up_whole_numbers_and_counts_all_that_get_noise(n_classes
     )
     passed = [passing for passing, _ in door.released]
     for passing in passed:
-        whole = passing.value / passing.kind.unit
+        whole = passing.value / passing.kind.grain
         assert np.array_equal(whole, whole.round())
         assert np.abs(whole).max() < 2**52
     integers = sum(passing.value.size for passing in passed)
