@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
         table.add_row(Text(word, style), Text(text))
     if failed:
         say(one_line(f"Do not trust {options.directory}: it is not what was released."))
-    elif any(check.passed is None for check in checks):
+    elif not ledgers.check():
         say(one_line(f"{options.directory} fits its certificate; there is no ledger here to check that by."))
     else:
         say(one_line(f"{options.directory} is what was released, and the ledger has paid for it."))
@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
     out().print(table)
     if failed:
         notice(f"{failed} of {len(checks)} checks failed")
-    elif any(check.passed is None for check in checks):
+    elif not ledgers.check():
         notice("without the ledger, a forgery of all files would not show")
     else:
         show_next("see what it is", [page_command(options.directory)])

@@ -28,7 +28,7 @@ Made = TypeVar("Made")
 CERTIFICATE = "certificate.json"
 """Name of the file."""
 
-CERTIFICATE_VERSION = 3
+CERTIFICATE_VERSION = 4
 """Version 2, which is read too, has no sizes of files. Version 1 had no hash of the ledger's entry."""
 
 MOST_TEXT = 2**25
@@ -77,7 +77,7 @@ def read_certificate(directory: Path) -> tuple[bytes, dict[str, Any], dict[str, 
         raise DataError(f"{path}: cannot be read ({error.strerror}); {ACCEPTED}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise DataError(f"{path}: damaged; {ACCEPTED}") from None
-    if version not in (accepted := (2, CERTIFICATE_VERSION)):
+    if version not in (accepted := (2, 3, CERTIFICATE_VERSION)):
         unknown = f"a certificate of version {shortened(repr(version))}"
         raise DataError(f"{path}: {unknown}; accepted: {', '.join(map(str, accepted))}")
     return content, facts, about

@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 
 from pate_cli.errors import shortened
 from pate_cli.release import files
-from pate_cli.release.certificates import CERTIFICATE, MOST_TEXT, read_certificate, read_text
+from pate_cli.release.certificates import (
+    CERTIFICATE,
+    CERTIFICATE_VERSION,
+    MOST_TEXT,
+    read_certificate,
+    read_text,
+)
 from pate_cli.release.ledger import Ledger
 from pate_cli.release.ledger_directory import LedgerDirectory
 from pate_cli.runs.evaluation import REPORT, check_size, stated
@@ -22,6 +28,8 @@ __all__ = ["ReleaseCheck", "charged_elsewhere", "verify"]
 
 _MOST_BYTES = 2**31
 """Of all files of a release together."""
+
+_QUALITY = "what it says of its quality follows from its noisy table"
 
 _ALL = {*files.FILES, files.POINTS}
 
@@ -54,21 +62,21 @@ def verify(directory: Path, ledgers: LedgerDirectory) -> list[ReleaseCheck]:
         f"{files.ANSWERS} has the queries and labels that are certified": lambda: (
             "" if files.sha256(data.get(files.ANSWERS, b"")) == facts["answers"] else "it has others"
         ),
-        **(
-            {"what it says of its quality follows from its noisy table": lambda: _evaluation(facts)}
-            if "evaluation" in facts
-            else {}
-        ),
+        **({_QUALITY: lambda: _evaluation(facts)} if "evaluation" in facts else {}),
         f"{files.STUDENT} carries the certificate": lambda: _student(directory, data, facts),
     }
     ledger: dict[str, Callable[[], str]] = {
         "the ledger has its charge": lambda: _charge(ledger_of(), facts),
         "the ledger has its certificate": lambda: _recorded(ledger_of(), facts, certificate),
     }
+    skipped = []
+    if _QUALITY in of_files and facts["schema_version"] < CERTIFICATE_VERSION:  # by another rule
+        del of_files[_QUALITY]
+        skipped = [ReleaseCheck(_QUALITY, None, "released by an earlier version of pate")]
     if not ledgers.check():
         unknown = [ReleaseCheck(title, None, f"no ledger in {ledgers.path}") for title in ledger]
-        return [*(_check(*each) for each in of_files.items()), *unknown]
-    return [_check(*each) for each in (of_files | ledger).items()]
+        return [*(_check(*each) for each in of_files.items()), *skipped, *unknown]
+    return [*(_check(*each) for each in (of_files | ledger).items()), *skipped]
 
 
 def charged_elsewhere(place: Path, ledgers: LedgerDirectory) -> list[Path]:

@@ -19,7 +19,7 @@ from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.events import Account, Gdp
 from pate_cli.privacy.kinds import GaussianNoise
-from pate_cli.runs.noisy_counts import DEVIATIONS, WIDEST, NoisyCounts
+from pate_cli.runs.noisy_counts import DEVIATIONS, WIDEST, NoisyCounts, nearest_counts, set_to
 from pate_cli.students.calibrated import CalibratedStudent, log_odds, probabilities
 from pate_cli.teachers import judge_each
 from pate_cli.types import FloatArray, PrivacyLoss, PrivateRecords, Split
@@ -238,6 +238,7 @@ def figures(released: dict[str, Any]) -> dict[str, Any]:
 
     `figures` has for each its estimate, the ends of its 95% interval, which includes the noise, and whether
     it tells anything; `calibration` slope and intercept; `cut` the log-odds above which class 1 is predicted.
+    Shares are of counts from 0 that add up to n, so none contradicts another.
     """
     C, n, sigma = released["n_classes"], released["n"], released["sigma"]
     edges, points = np.array(released["edges"]), np.array(released["scores"])
@@ -275,12 +276,34 @@ def _of_two(bins: NoisyCounts, at: int, z: float) -> dict[str, Any]:
         below = np.cumsum(first) - first / 2
         return float(second @ below / (first.sum() * second.sum()))
 
-    shown["roc_auc"] = bins.figure(area, float(ndtri(0.975)), *true)
     for code, hit in enumerate(hits):
         shown[f"share.{code}"] = bins.share(true[code], None, float(ndtri(0.975)))
         shown[f"recall.{code}"] = bins.share(hit, true[code], z)
         shown[f"precision.{code}"] = bins.share(hit, claimed[code], z)
-    return shown
+    table = _confusion(bins, at)
+    shown = _consistent(shown, table.diagonal(), table.sum(axis=1), table.sum(axis=0))
+    auc, (q, r) = bins.figure(area, float(ndtri(0.975)), *true), table.diagonal() / table.sum(axis=1).clip(1)
+    if auc["estimate"] is not None:  # a curve through that point has no other area
+        auc = set_to(auc, float(np.clip(auc["estimate"], q * r, 1 - (1 - q) * (1 - r))), 1.0)
+    return shown | {"roc_auc": auc}
+
+
+def _confusion(bins: NoisyCounts, at: int) -> FloatArray:
+    """Counts of two classes by true and by predicted class, the second from the bin `at` on."""
+    parts = np.tile([at, bins.table.shape[1] - at], 2)
+    sums = [part.sum() for row in bins.table for part in (row[:at], row[at:])]
+    return nearest_counts(sums, parts, bins.n).reshape(2, 2)
+
+
+def _consistent(shown: dict[str, Any], hits: Any, true: Any, claimed: Any) -> dict[str, Any]:
+    """Figures as shares of counts of each class: hits, records of it, and records named so."""
+    n, told = float(true.sum()), dict(shown)
+    told["accuracy"] = set_to(shown["accuracy"], float(hits.sum()), n)
+    for code, hit in enumerate(hits.tolist()):
+        for name, whole in (("recall", true[code]), ("precision", claimed[code])):
+            told[f"{name}.{code}"] = set_to(shown[f"{name}.{code}"], hit, float(whole))
+        told[f"share.{code}"] = set_to(shown[f"share.{code}"], float(true[code]), n)
+    return told
 
 
 def _of_many(parts: list[NoisyCounts], z: float) -> dict[str, Any]:
@@ -296,23 +319,28 @@ def _of_many(parts: list[NoisyCounts], z: float) -> dict[str, Any]:
         shown[f"share.{code}"] = confused.share(row, None, z)
         shown[f"recall.{code}"] = confused.share(hit, row, z)
         shown[f"precision.{code}"] = confused.share(hit, column, z)
-    return shown
+    n, table = bins.n, confused.noisy.reshape(C, C)
+    right = n * shown["accuracy"]["estimate"]
+    hits = nearest_counts(table.diagonal(), np.ones(C), right)
+    others = [
+        nearest_counts(table.sum(axis=axis) - table.diagonal(), np.full(C, C - 1), n - right)
+        for axis in (1, 0)
+    ]
+    return _consistent(shown, hits, hits + others[0], hits + others[1])
 
 
 def _chosen(bins: NoisyCounts, rule: str) -> tuple[int, bool]:
     """First bin in which the second class is predicted, by a rule; and whether the rule is met."""
-    first, second = bins.table
-    kind, _, goal = rule.partition(":")
-    recall = np.array([second[k:].sum() for k in range(len(second) + 1)]) / max(second.sum(), 1.0)
-    false = np.array([first[k:].sum() for k in range(len(first) + 1)]) / max(first.sum(), 1.0)
+    B, (kind, _, goal) = bins.table.shape[1], rule.partition(":")
+    tables = np.array([_confusion(bins, at) for at in range(B + 1)])
+    (_, false), (_, recall) = np.moveaxis(tables / tables.sum(axis=2, keepdims=True).clip(1), 0, 2)
     if kind == "youden":
         return int(np.argmax(recall - false)), True
     if kind == "recall":
         return int(np.flatnonzero(recall >= min(float(goal), recall[0])).max()), True
-    claimed = recall * max(second.sum(), 1.0) + false * max(first.sum(), 1.0)
-    precise = recall * max(second.sum(), 1.0) >= float(goal) * claimed
-    precise &= claimed > DEVIATIONS * bins.sigma
-    return (int(np.argmax(precise)), True) if precise.any() else (len(second), False)
+    claimed = tables[:, :, 1].sum(axis=1)
+    precise = (tables[:, 1, 1] >= float(goal) * claimed) & (claimed > DEVIATIONS * bins.sigma)
+    return (int(np.argmax(precise)), True) if precise.any() else (B, False)
 
 
 def _gaps(

@@ -11,7 +11,7 @@ import numpy as np
 
 from pate_cli.types import FloatArray
 
-__all__ = ["DEVIATIONS", "WIDEST", "NoisyCounts"]
+__all__ = ["DEVIATIONS", "WIDEST", "NoisyCounts", "nearest_counts", "set_to"]
 
 DEVIATIONS = 4
 """A class of fewer noisy records than so many deviations of their noise tells nothing."""
@@ -20,6 +20,31 @@ WIDEST = 0.25
 """An interval with a larger half tells nothing."""
 
 _UNTOLD = {"estimate": None, "low": 0.0, "high": 1.0, "told": False}
+
+
+def nearest_counts(noisy: Any, parts: Any, total: float) -> FloatArray:
+    """Numbers from 0 that add up to `total`, nearest to noisy ones; each of these is a sum of so many parts.
+
+    Least squares, by the noise of each (Michelot 1986): x_i = max(y_i - t parts_i, 0).
+    """
+    y, k = np.asarray(noisy, dtype=np.float64), np.asarray(parts, dtype=np.float64)
+    x, left = np.zeros(len(y)), k > 0
+    while left.any():
+        x = np.where(left, y + k * (total - y[left].sum()) / k[left].sum(), 0.0)
+        if (x >= 0).all():
+            break
+        left &= x > 0
+    return x
+
+
+def set_to(told: dict[str, Any], part: float, whole: float) -> dict[str, Any]:
+    """Set an estimate to a share of counts that fit together; its interval reaches as far as that, too."""
+    if told["estimate"] is None:
+        return told
+    if whole <= 0:
+        return _UNTOLD
+    at = min(part / whole, 1.0)
+    return told | {"estimate": at, "low": min(told["low"], at), "high": max(told["high"], at)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -234,13 +234,13 @@ def test_who_has_no_ledger_sees_what_was_not_checked(place, capsys, monkeypatch)
 
 
 def test_what_is_no_release_is_refused(place, capsys):
-    _edit(place / "one" / "certificate.json", '"schema_version": 3', '"schema_version": 1')
+    _edit(place / "one" / "certificate.json", '"schema_version": 4', '"schema_version": 1')
     folder = "accepted: the folder of a release"
     for what, said in (
         ("none", "no such file or directory, and no name or id of a result"),
         ("ledger", folder),
         ("one/answers.csv", folder),
-        ("one", "a certificate of version 1; accepted: 2, 3"),
+        ("one", "a certificate of version 1; accepted: 2, 3, 4"),
     ):
         assert cli.main(["verify", what]) == 2
         assert said in capsys.readouterr().err
