@@ -194,7 +194,7 @@ def _signs(
         sign = given.sep
     elif match := re.match(r"sep=(.)\s*$", sample[0]):
         sign = match[1]
-    elif usual and usual in sample[0]:
+    elif usual and ((columns and not found.header) or usual in sample[0]):
         sign = usual
     cells = [cell.strip() for line in sample[:20] for cell in line.split(sign)]
     single = sum(len(cell) > 1 and cell[0] == "'" == cell[-1] for cell in cells) > len(cells) / 3
@@ -278,7 +278,6 @@ def _names(cells: Sequence[str], found: Written) -> list[str]:
 
 def _each_record(raw: bytes, found: Written, columns: Mapping[str, Column]) -> _Records:
     """Records of any file, line by line: titles, comments, units and footers are left out and said."""
-    columns = columns if found.header else {}
     reader = rows_of(raw.decode(), found.delimiter, found.quote)
     rows: list[tuple[int, list[str]]] = []
     start = 1
@@ -290,19 +289,22 @@ def _each_record(raw: bytes, found: Written, columns: Mapping[str, Column]) -> _
         raise DataError(f"{found.path}, line {rows[-1][0]}: not CSV (unexpected end of data)")
     if rows and re.match("sep=", rows[0][1][0]):
         found.skip(rows[0][0], "the delimiter", rows.pop(0)[1])
-    if columns and rows:
+    if columns and rows and found.header:
         head = rows[header_of(rows[:_TOP], columns)][1]
         head[0] = head[0].lstrip("# ")
-    else:
+    elif not columns:
         uncomment_header(rows)
-    rows, comments = without_comments(rows)
+    rows, comments = without_comments(rows, records_alone=bool(columns) and not found.header)
     for line, cells in comments:
         found.skip(line, "a comment", cells)
     if not rows:
         raise DataError(f"{found.path}: empty, no header line in it")
     width = usual_of(len(cells) for _, cells in rows)
     usual = usual_of(n_filled(cells) for _, cells in rows)
-    names = _header(rows, width, usual, found, columns) if found.header else _names(rows[0][1], found)
+    if found.header:
+        names = _header(rows, width, usual, found, columns)
+    else:
+        names = _names([""] * width if columns else rows[0][1], found)
     texts = next((i for i, (_, c) in enumerate(rows[:2]) if sum(t[:11] == '{"ImportId"' for t in c) > 1), -1)
     for line, cells in [rows.pop(0) for _ in range(texts + 1)]:  # as Qualtrics writes
         found.skip(line, "a question", cells)

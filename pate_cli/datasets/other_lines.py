@@ -61,12 +61,15 @@ def is_record(cells: Sequence[str], others: Iterable[Sequence[str]]) -> bool:
     return all(sum(row[i] == text for row in below) > 1 for i, text in open_.items())
 
 
-def without_comments(rows: Sequence[tuple[int, list[str]]]) -> tuple[list[Any], list[Any]]:
+def without_comments(
+    rows: Sequence[tuple[int, list[str]]], *, records_alone: bool = False
+) -> tuple[list[Any], list[Any]]:
     """Lines that are no comments, and those that are, of one cell or not all, but for orders as #1.
 
-    Below the header each line is judged by itself.
+    Below the header each line is judged by itself; all of them are below it where there are `records_alone`.
     """
     first = next((i for i, row in enumerate(rows) if not _is_marked(row[1])), len(rows))
+    first = 0 if records_alone else first
     kept, left_out = list[Any](), list[Any]()
     for i, row in enumerate(rows):
         numbered = re.match(r"\s*#\d", row[1][0])

@@ -76,6 +76,9 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
         }
         encoding = public.written.encoding  # a byte order mark speaks for its own file alone
         form |= {"encoding": "utf-8" if encoding in MARKED else encoding, "decimal": public.decimal}
+        form |= (
+            {} if public.written.header else {key: public.written.form[key] for key in ("delimiter", "quote")}
+        )
     private = read(where, text)
     _check_target(target, private)
     if declared is not None and declared.target_missing == "dropped":

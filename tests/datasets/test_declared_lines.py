@@ -100,6 +100,37 @@ def test_a_list_of_one_record_leaves_out_no_column(tmp_path, monkeypatch, column
     assert table.X["w"].value_counts()["u"] == 15 - (column == "w")
 
 
+WITHOUT_HEADER = {
+    # records, the place and the record there, below
+    "a total": (HALF, 2, "1,,,yes", "Total,7,,\n"),
+    "a mark": (["#2,,,yes", *HALF], 0, "#x,1,1,yes", ""),
+    "a delimiter": (TEXTS, 2, "2;2;x,x,x;yes", ""),
+}
+
+
+@pytest.mark.parametrize("by", ["schema", "public"])
+@pytest.mark.parametrize("name", WITHOUT_HEADER)
+def test_without_a_header_one_record_decides_on_no_other(tmp_path, monkeypatch, name, by):
+    monkeypatch.chdir(tmp_path)
+    records, at, nasty, below = WITHOUT_HEADER[name]
+    sign = ";" if name == "a delimiter" else ","
+    form = f"format: {{header: false, delimiter: '{sign}'}}"
+    entries = ", ".join(f"'{number}': {NUMBER}" for number in (1, 2, 3))
+    Path("s.yaml").write_text(
+        f"version: 2\ntarget: '4'\nclasses: ['no', 'yes']\nunit: null\n{form}\ncolumns: {{{entries}}}"
+    )
+    Path("new.csv").write_text("\n".join(FULL).replace(",", sign))
+    given = {"public": "new.csv", "target": "4", "numeric": ["1", "2", "3"], "header": False}
+    given = {"schema": "s.yaml"} if by == "schema" else given
+    read = []
+    for there in (records[at], nasty):
+        Path("own.csv").write_text("\n".join([*records[:at], there, *records[at + 1 :], below]))
+        table = load("csv", path="own.csv", unit=None, **given)
+        assert table.n_records == len(records)
+        read.append(np.delete(table.X.to_numpy(), at, axis=0))
+    np.testing.assert_array_equal(*read)
+
+
 @pytest.mark.parametrize("by", ["schema", "public"])
 def test_a_key_that_one_record_has_is_a_column_without_it(tmp_path, monkeypatch, by):
     """The run was refused, or the column left out, where no record has it."""
