@@ -72,5 +72,5 @@ def _read(path: Path) -> LoadedFile:
 
     labels = None
     if y is not None:
-        labels = Labels.of(y.astype(np.int64) if y.dtype.kind == "b" else y).distinct("the label", place)
+        labels = Labels.of(y.astype(np.int64) if y.dtype.kind == "b" else y)
     return LoadedFile(path, X, labels, checksum, place)

@@ -91,9 +91,9 @@ class Labels:
         return Labels([name.strip() for name in self.names], self.codes)
 
     def among(self, classes: tuple[str, ...], place: Callable[[int], str]) -> IntArray:
-        """Number of each record's class; refuses a label that is none of the classes."""
+        """Number of each record's class, but for blanks; refuses a label that is none of the classes."""
         at = {name: code for code, name in enumerate(classes)}
-        codes = np.array([at.get(name, -1) for name in self.names], dtype=np.int64)[self.codes]
+        codes = np.array([at.get(name.strip(), -1) for name in self.names], dtype=np.int64)[self.codes]
         if (codes < 0).any():
             row = int(np.argmax(codes < 0))
             name = self.names[self.codes[row]]

@@ -54,8 +54,15 @@ def load(name: str, options: Options) -> Dataset:
         n_features = int(public.X.shape[1])
     private = _with_columns(private, n_features, first)
     test = None if test is None else _with_columns(test, int(private.X.shape[1]), first)
-    extra = {"width_from_private": n_features is None, "first_index": first}
-    return dataset_of(name, options.classes, private, public, test, False, **extra)
+    return dataset_of(
+        name,
+        options.classes,
+        private,
+        public,
+        test,
+        width_from_private=n_features is None,
+        first_index=first,
+    )
 
 
 def load_file(path: Path, n_features: int | None = None, first_index: int = 1) -> LoadedFile:
@@ -87,7 +94,7 @@ def raw_file(path: Path) -> LoadedFile:
         raise DataError(f"{path}{_explain(content) or f': not LIBSVM ({error})'}") from None
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
         raise DataError(f"{path}{_explain(content)}")
-    labels = Labels([name.decode() for name in names], np.array(codes)).distinct("the label", place)
+    labels = Labels([name.decode() for name in names], np.array(codes))
     return LoadedFile(path, X, labels, checksum, place)
 
 

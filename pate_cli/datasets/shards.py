@@ -69,7 +69,7 @@ def load(name: str, options: Options) -> Dataset:
     private = LoadedFile(
         where,
         ShardedFeatures(shards, n_features, not parquet, read),
-        Labels.joined(file.labels for file in files).distinct("the label", place),
+        Labels.joined(file.labels for file in files),
         joint_digest([shard.checksum for shard in shards]),
         place,
         (options.target or "") if parquet else "",
@@ -175,7 +175,7 @@ def _numbers(table: RecordTable, columns: list[str], target: str) -> LoadedFile:
     bad = ~np.isfinite(X).all(axis=1)
     if bad.any():
         raise DataError(f"{table.place(int(bad.argmax()))}: a number is missing or not finite")
-    labels = table.labels(target, (), "dataset.target")
+    labels = table.labels(target, (), "dataset.target", distinct=False)
     return LoadedFile(table.path, X, labels, table.checksum, table.place)
 
 

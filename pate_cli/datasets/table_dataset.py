@@ -320,7 +320,7 @@ def _labels(
         declared=levels,
         missing=missing or bought,
         one=one,
-        distinct=not bought,
+        distinct=not (bought or levels),
     )
     absent = labels.codes < 0
     if bought:

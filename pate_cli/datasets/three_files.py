@@ -10,7 +10,7 @@ from typing import Any
 from pate_cli.checks import Listed, Or, Text, option
 from pate_cli.datasets.labels import Labels, classes_of, identity, most_classes
 from pate_cli.errors import ConfigError
-from pate_cli.types import Dataset, Part
+from pate_cli.types import Dataset, IntArray, Part
 
 __all__ = ["AUTO", "GENERATED", "Cell", "FileOptions", "LoadedFile", "TableOptions", "dataset_of"]
 
@@ -118,16 +118,18 @@ def dataset_of(
     public: LoadedFile | None,
     test: LoadedFile | None,
     bought: bool = False,
+    persons: IntArray | None = None,
+    person_column: str | None = None,
     **more: Any,
 ) -> Dataset:
     """Code the labels of the files by one list of classes; `more` are further fields of the `Dataset`.
 
     The list is the one declared; else that of the public file, where it has labels; else it is read from the
     private file. One label on all public points is a placeholder: they are taken as unlabelled. Of classes
-    that are to be `bought` nothing is known: the codes are those of all labels there are.
+    that are to be `bought` nothing is known: the codes are those of all labels there are. Of others each
+    label is one or is refused, whatever the others are; a list that is read has no two that read alike.
     """
-    units = more.get("units")  # whose number is public, and that of their records is not
-    n = private.X.shape[0] if units is None else int(units.max()) + 1
+    n = private.X.shape[0] if persons is None else int(persons.max()) + 1  # public
     named = public if public and public.labels and len(public.labels.names) > 1 else None
     if bought:
         labels = Labels.joined([file.labels for file in (private, test) if file is not None])
@@ -135,14 +137,15 @@ def dataset_of(
     elif declared is None:
         source = named or private
         column = f", column {source.column!r} (dataset.target)" if source.column else ""
-        classes = classes_of(source.labels, f"{source.path}{column}", n)
+        labels = source.labels.distinct("the label", source.place)
+        classes = classes_of(labels, f"{source.path}{column}", n)
     else:
         classes = tuple(label.strip() for label in declared)
         if len(set(map(identity, classes))) < len(classes):
             accepted = "labels that are all different, as numbers too"
             raise ConfigError("dataset.classes", list(declared), accepted)
         if len(classes) > (most := most_classes(n)):
-            accepted = f"at most {most} for {n} {more.get('unit') or 'records'}"
+            accepted = f"at most {most} for {n} {person_column or 'records'}"
             raise ConfigError("dataset.classes", f"{len(classes)} labels", accepted)
     return Dataset(
         name=name,
@@ -155,6 +158,8 @@ def dataset_of(
         public=None if public is None else _part(public, classes if named else None),
         test=None if test is None else _part(test, classes),
         classes_from_private=declared is None and named is None and not bought,
+        persons=persons,
+        person_column=person_column,
         **more,
     )
 

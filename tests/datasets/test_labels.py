@@ -110,6 +110,18 @@ def test_two_texts_that_read_alike_are_refused_with_both(kind, case):
     assert f"{case[2]}'" in str(caught.value) or f'{case[2]}"' in str(caught.value)
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "npz", "shards of parquet"])
+def test_where_classes_are_known_each_label_is_judged_by_itself(kind):
+    """One label with a blank behind it was accepted, if all others had it too, and else refused."""
+    for number, labels in enumerate((["no", "yes "], ["no", "yes ", "no", "yes"], ["no", "yes"])):
+        name, given = write(kind, f"f{number}", labels)
+        assert load(name, **given, classes=["no", "yes"]).y.tolist() == [0, 1] * 20
+    for number, labels in enumerate((["no", "A\xa01"], ["no", "A\xa01", "no", "A 1"])):
+        name, given = write(kind, f"g{number}", labels)
+        with pytest.raises(DataError, match=r"is none of the classes 'no', 'A 1'"):
+            load(name, **given, classes=["no", "A 1"])
+
+
 @pytest.mark.parametrize("case", ALIKE, ids=ascii)
 def test_one_person_or_label_in_two_characters_that_nobody_sees(case):
     """In Python: 400 persons were counted as 800."""
