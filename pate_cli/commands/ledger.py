@@ -13,7 +13,8 @@ import numpy as np
 from pate_cli import datasets
 from pate_cli.commands.printing import print_grid
 from pate_cli.commands.reporting import say, show_next
-from pate_cli.config import hydra_composition, parse
+from pate_cli.config import command_line, parse
+from pate_cli.config.hydra_composition import compose, own_configs
 from pate_cli.datasets.multiset import record_digests
 from pate_cli.errors import ConfigError, count_of, one_line
 from pate_cli.release import Ledger, Protected, open_ledgers
@@ -74,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _init(options: argparse.Namespace) -> int:
-    config = hydra_composition.compose(options.overrides, hydra_composition.own_configs(options.config_dir))
+    config = compose(command_line.checked(options.overrides), own_configs(options.config_dir))
     chosen = parse(config).dataset
     dataset = datasets.load(chosen.name, **chosen.options)
     directory = open_ledgers(options.ledger or config.get("ledger"))

@@ -134,3 +134,11 @@ def test_a_ledger_of_an_earlier_pate_learns_its_records(table, capsys):
     assert capsys.readouterr().err == ""
     assert cli.main(["ledger", "init", *_of("copy.csv.gz"), *TOTAL]) == 2
     assert "holds the same records as the ledger of people.csv" in capsys.readouterr().err
+
+
+def test_an_override_that_cannot_be_read_is_refused_as_of_a_run(directory):
+    with pytest.raises(
+        InputError, match="dataset.path=ü.csv: cannot be read .* accepted: .*'dataset.path=\"ü"
+    ):
+        _init("dataset.path=ü.csv", "--eps", "2", "--delta", "1e-4")
+    assert not directory.exists()
