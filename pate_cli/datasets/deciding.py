@@ -147,8 +147,9 @@ def _of_texts(seen: Seen, point: tuple[str, bool], target: bool) -> Decision:
     if seen.n(seen.held) < 2 - cells.used:
         return Decision(Column("ignored", why="empty"))
     decision = Decision(Column("category"))
-    if cells.hidden and seen.part is None:
-        decision.warnings.append(f"{cells.hidden} cells with characters that nobody sees, taken away")
+    if cells.unusual and seen.part is None:
+        odd = "characters that are not seen, or read as others (hyphens, blanks, accents)"
+        decision.warnings.append(f"{count_of(cells.unusual, 'cell')} with {odd}: read as the usual ones")
     if not target and kind in (None, "number") and (number := _number(seen, point, decision)):
         return number
     if not target and kind in (None, "date") and (date := _date(seen, decision)):

@@ -55,7 +55,7 @@ class Cells:
 
     @cached_property
     def plain(self) -> list[str]:
-        """Texts without what nobody sees."""
+        """Texts in the form in which they are compared."""
         return [normal(text) for text in self._distinct[0]]
 
     @property
@@ -64,8 +64,8 @@ class Cells:
         return self._distinct[1]
 
     @cached_property
-    def hidden(self) -> int:
-        """Cells with characters that nobody sees."""
+    def unusual(self) -> int:
+        """Number of cells with characters that `normal` replaces or takes away."""
         odd = [t.strip() != p and not t.isascii() for t, p in zip(self._distinct[0], self.plain, strict=True)]
         return int(np.array(odd, dtype=bool)[self.codes].sum()) if any(odd) else 0
 
