@@ -333,6 +333,6 @@ def _labels(
     counts = np.bincount(labels.codes, minlength=len(labels.names)).tolist()
     best = spellings(dict(zip(labels.names, counts, strict=True)))
     best |= {level.casefold(): level for level in levels or ()}
-    found = [best[name.casefold()] for name in labels.names]
+    found = [name if name in (levels or ()) else best[name.casefold()] for name in labels.names]
     names = list(dict.fromkeys(found))
     return Labels(names, np.array([names.index(name) for name in found])[labels.codes])

@@ -122,6 +122,15 @@ def test_where_classes_are_known_each_label_is_judged_by_itself(kind):
             load(name, **given, classes=["no", "A 1"])
 
 
+def test_declared_classes_that_differ_in_capitals_are_two():
+    """All records of the first one had the second."""
+    Path("s.yaml").write_text(
+        "version: 2\ntarget: y\nclasses: ['yes', 'Yes']\nunit: null\ncolumns: {x: {kind: number}}"
+    )
+    name, given = write("csv", "f", ["yes", "Yes", "YES"])
+    assert load(name, **given, schema="s.yaml").y.tolist()[:3] == [0, 1, 1]
+
+
 @pytest.mark.parametrize("case", ALIKE, ids=ascii)
 def test_one_person_or_label_in_two_characters_that_nobody_sees(case):
     """In Python: 400 persons were counted as 800."""
