@@ -13,7 +13,7 @@ import datetime as dt
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -76,6 +76,8 @@ def describe(
     if target is not None and edits.get(target, {}).get("missing") == "dropped":
         levels = edits.get(target, {}).get("levels")
         table = table.labelled(target, words, levels if isinstance(levels, list) else None)
+    if not (public or used):  # the name of a column is public
+        table = _of_several(table, {target, unit})
     decisions, point = _decisions(table, target, unit, edits, public, words, used)
     written = table.written
     asked = [Ask("", key, question, "") for key, question in written.asked]
@@ -133,6 +135,14 @@ def describe(
         classes_bought=target in found and found[target].bought,
     )
     return Described(schema, found, missing, asked, sorted(set(refused)), warnings)
+
+
+def _of_several(table: RecordTable, known: Collection[str | None]) -> RecordTable:
+    """A table without columns that one record alone brings in, but for those that are known."""
+    rare = {name for name in table.rare if name not in known}
+    unread = {name: kind for name, kind in table.unread.items() if name not in rare}
+    frame = table.frame.drop(columns=[name for name in table.frame if name in rare])
+    return replace(table, frame=frame, unread=unread)
 
 
 def _decisions(

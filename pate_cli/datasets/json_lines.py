@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
+from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,9 @@ def read(
     """Read a file, perhaps compressed; see `RecordTable`. A text is no number, whatever it looks like.
 
     Columns of `text`, as labels and names of persons, keep numbers as they are written: 2.10 is not 2.1.
-    In `declared` columns a list or an object is a text as any other: one record leaves out no column. There
-    is `every` column that is named so, as a key may stand in a single record.
+    A list or an object is a text as any other, but in columns of which it is half and that are not
+    `declared`. Columns are in the order of their names. There is `every` column that is named so, as a key
+    may stand in a single record.
     """
     import pandas as pd
 
@@ -67,18 +69,20 @@ def read(
     if not records:
         raise DataError(f"{path}: no records in it")
     columns, unread = {}, {}
-    for name in dict.fromkeys([*(name for record in records.values() for name in record), *every]):
+    rare = set()
+    for name in sorted({*(name for record in records.values() for name in record), *every}):
         cells = [record.get(name) for record in records.values()]
-        kinds = {type(cell) for cell in cells if cell is not None}
-        if kinds & {dict, list} and name not in declared:
+        kinds = Counter(type(cell) for cell in cells if cell is not None)
+        rare |= {name} if kinds.total() < 2 else set()
+        if 2 * (kinds[dict] + kinds[list]) >= max(kinds.total(), 1) and name not in declared:
             unread[name] = "lists or objects"
-        elif kinds <= {_Number} and name not in text and not any(map(_is_long, cells)):
+        elif {*kinds} <= {_Number} and name not in text and not any(map(_is_long, cells)):
             columns[name] = pd.Series([None if cell is None else json.loads(cell) for cell in cells])
         else:
             texts = [cell if isinstance(cell, str | None) else json.dumps(cell) for cell in cells]
             columns[name] = pd.Series([text and str(text) for text in texts], dtype=object)
     frame = pd.DataFrame(columns_of(pd.DataFrame(columns)), index=pd.Index(list(records)))
-    return RecordTable(frame, path, checksum, unread=unread, marks=np.array(marks))
+    return RecordTable(frame, path, checksum, unread=unread, marks=np.array(marks), rare=frozenset(rare))
 
 
 class _Number(str):

@@ -103,6 +103,7 @@ class RecordTable:
     decimal: str = "."  # decimal separator of numbers in texts
     written: Written = field(default_factory=Written)
     marks: Any = None  # a number for each record, made of its content alone
+    rare: frozenset[str] = frozenset()  # columns that are there because of one record, or none
 
     @property
     def columns(self) -> list[str]:

@@ -85,6 +85,34 @@ def test_a_record_is_dealt_to_a_part_whatever_the_others_hold():
     assert len({*one.tolist()}) == 40
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [{"seen once": 1}, {"seen once": None}, {"seen once": [1]}, {"y": "no", "x": 1.5, "zip": "01003"}],
+    ids=json.dumps,
+)
+def test_a_key_of_one_record_and_the_order_of_its_keys_are_in_no_schema(odd):
+    """They were published: the name of a key, and that its one value was a list."""
+    records, told = write("f.jsonl", 60), []
+    for first in (records[0], odd if "y" in odd else records[0] | odd):
+        Path("f.jsonl").write_text("\n".join(map(json.dumps, [first, *records[1:]])))
+        assert main(["data", "describe", "f.jsonl", "--target", "y", "--output", f"{len(told)}.yaml"]) == 0
+        told.append(Path(f"{len(told)}.yaml").read_text())
+    assert told[0] == told[1]
+    assert "zip: {kind: category" in told[0]
+
+
+@pytest.mark.parametrize("cell", [[1], {"a": 1}])
+def test_one_list_makes_no_column_of_lists(cell):
+    records = write("f.jsonl", 60)
+    Path("f.jsonl").write_text("\n".join(map(json.dumps, [records[0] | {"zip": cell}, *records[1:]])))
+    table = json_lines.read(Path("f.jsonl"))
+    assert not table.unread
+    assert list(table.frame["zip"][1:3]) == ["01001", "01002"]
+    lists = [record | {"zip": cell} if i % 2 else record for i, record in enumerate(records)]
+    Path("f.jsonl").write_text("\n".join(map(json.dumps, lists)))
+    assert json_lines.read(Path("f.jsonl")).unread == {"zip": "lists or objects"}
+
+
 def test_it_is_trained_on_described_and_predicted(capsys):
     records = write("f.jsonl")
     given = ["dataset=jsonl", "dataset.path=f.jsonl", "dataset.target=y", "teacher.size=20", "eps=20"]
