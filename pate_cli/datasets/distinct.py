@@ -41,7 +41,10 @@ class Cells:
     @cached_property
     def values(self) -> FloatArray | None:
         """The numbers, if all cells are plain ones or missing."""
-        return None if hasattr(self.cells, "cat") else plain_numbers(self.cells, self.words)
+        if hasattr(self.cells, "cat"):
+            return None
+        values = plain_numbers(self.cells, self.words)
+        return np.where(np.isinf(values), np.nan, values)  # which will be refused
 
     @cached_property
     def words(self) -> list[str]:

@@ -91,10 +91,10 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
             private = replace(private, decimal=schema.form.get("decimal", private.decimal))
         else:  # by its kinds and decimals the private file is read
             decimal = schema.form.get("decimal", public.decimal)
-            public = replace(public, decimal=decimal)
-            if decimal != private.decimal or not schema.texts <= text:
+            if decimal != form["decimal"] or not schema.texts <= text:
                 form["decimal"] = decimal
                 private = read(where, text := text | schema.texts)
+            public, private = (replace(table, decimal=decimal) for table in (public, private))
     else:
         schema = replace(declared, missing=[*declared.missing, *words])
     test = None if test_path is None else read(test_path, text)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pate_cli.cli import main
 from pate_cli.datasets import load
 from pate_cli.errors import ConfigError, DataError
 
@@ -265,3 +266,15 @@ def test_a_cell_of_parquet_that_nobody_can_read_is_named_or_missing(tmp_path, mo
     pq.write_table(pa.table({"d": bad, "y": y}), "own.parquet")
     with pytest.raises(DataError, match=r"own.parquet: column 'd' cannot be read .*Invalid UTF8"):
         load("parquet", path="own.parquet", schema="s.yaml")
+
+
+def test_an_infinite_number_is_refused_without_a_warning_of_numpy(tmp_path, monkeypatch, capfd):
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame({"a": np.arange(40) % 7 + 0.5, "y": np.arange(40) % 2})
+    table.loc[3, "a"] = np.inf
+    table.to_parquet("own.parquet", index=False)
+    assert main(["data", "describe", "own.parquet", "--target", "y"]) == 2
+    said = capfd.readouterr().err
+    assert "row 4: 'a' has 'inf', no number" in said
+    assert "Warning" not in said
