@@ -181,7 +181,11 @@ def _show(line: command_line.CommandLine, composer: Composer) -> None:
     if "-sc" not in line.argv and "--shell-completion" not in line.argv:
         for number, job in enumerate(command_line.jobs(line)):
             composer.compose(job, number if line.multirun else None)
-    run_by_hydra(line, lambda _: [None])
+    try:
+        run_by_hydra(line, lambda _: [None])
+    except SystemExit as end:  # Hydra's, behind its help
+        if end.code:
+            raise
 
 
 def run_jobs(
