@@ -14,14 +14,14 @@ from typing import Any
 from pate_cli.commands.own_files import add_format_options, read_table
 from pate_cli.commands.printing import print_grid, print_json, print_line
 from pate_cli.datasets import PACKED
-from pate_cli.datasets.asking import Ask
-from pate_cli.datasets.column import Column
+from pate_cli.datasets.asking import Ask, as_list
+from pate_cli.datasets.column import Column, distinct_texts
 from pate_cli.datasets.csv_files import refused_lines
 from pate_cli.datasets.describing import Described, describe, read_edits
 from pate_cli.datasets.labels import classes_of
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import as_yaml, entry_of
-from pate_cli.errors import ConfigError, DataError, InputError, count_of, one_line
+from pate_cli.errors import ConfigError, DataError, InputError, count_of, one_line, shortened
 from pate_cli.terminal import check_file, write_output
 
 __all__ = ["add_parser", "main"]
@@ -130,7 +130,11 @@ def _check(table: RecordTable, found: Described, options: argparse.Namespace) ->
     if (target := options.target) is not None and not found.found[target].bought:
         names = found.found[target].levels or []
         if len(names) < 2:
-            accepted = f"two classes or more, as --set {target}.levels=[A,B]"
+            texts = distinct_texts(table.frame[target])[0]
+            absent = next((text.strip() for text in texts if text.strip() and text not in names), None)
+            both = "[A,B]" if absent is None else as_list([*names, absent])
+            accepted = f"two classes or more, as --set {shlex.quote(f'{target}.levels={both}')}"
+            accepted += "" if absent is None else f" if {shortened(repr(absent))} is one, not a missing label"
             raise ConfigError(f"{target}.levels", names, accepted)
         labels = table.labels(target, words, "--target", declared=names, missing=True, one=True)
         codes = labels.codes[labels.codes >= 0]

@@ -216,7 +216,7 @@ def _without(values: FloatArray, words: Iterable[str], decimal: str) -> FloatArr
 
 
 def levels_of(levels: Iterable[str] | None, *, kept: bool = False) -> Callable[[str], str]:
-    """Function from a text to the level that it stands for; to itself where it is none.
+    """Function from a text in its normal form to the level that it stands for; to itself where it is none.
 
     Levels that differ in capitals alone are one, unless they are `kept`; 1.0 is the level 1.
     """
@@ -225,8 +225,8 @@ def levels_of(levels: Iterable[str] | None, *, kept: bool = False) -> Callable[[
     exact, folded, equal = _spellings(tuple(levels))
 
     def find(text: str) -> str:
-        if text in exact:
-            return text
+        if (level := exact.get(text)) is not None:
+            return level
         if not kept and (level := folded.get(text.casefold())) is not None:
             return level
         return equal.get(identity(text), text)
@@ -235,15 +235,16 @@ def levels_of(levels: Iterable[str] | None, *, kept: bool = False) -> Callable[[
 
 
 @cache
-def _spellings(levels: tuple[str, ...]) -> tuple[Collection[str], Mapping[str, str], Mapping[Any, str]]:
-    """Levels; by small letters; and by what they are as numbers, where that tells them apart."""
+def _spellings(levels: tuple[str, ...]) -> tuple[Mapping[str, str], Mapping[str, str], Mapping[Any, str]]:
+    """Levels by what they are, in normal form too; small letters; as numbers, if these differ."""
     folded, equal = dict[str, str](), dict[Any, str]()
     for level in levels:
-        folded.setdefault(level.casefold(), level)
+        folded.setdefault(normal(level).casefold(), level)
         if not isinstance(identity(level), str):
             equal.setdefault(identity(level), level)
     n_numbers = sum(not isinstance(identity(level), str) for level in levels)
-    return frozenset(levels), folded, equal if len(equal) == n_numbers else {}
+    exact = {normal(level): level for level in levels} | {level: level for level in levels}
+    return exact, folded, equal if len(equal) == n_numbers else {}
 
 
 def unit_of(number: re.Match[str]) -> str:

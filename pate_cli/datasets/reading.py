@@ -151,10 +151,10 @@ class RecordTable:
         Two that read alike are refused, or `one`; two that are equal as numbers too, where `distinct`.
         """
         texts, codes = distinct_texts(self.frame[name])
-        plain = [normal(text) if one else text for text in texts]
+        written = {normal(name): name for name in declared or ()}
+        plain = [written.get(normal(text), normal(text)) if one else text for text in texts]
         held = [
-            normal(text) in (declared or ())
-            or not (is_missing(normal(text), words) or _INFINITE.fullmatch(text))
+            normal(text) in written or not (is_missing(normal(text), words) or _INFINITE.fullmatch(text))
             for text in plain
         ]
         names = list(dict.fromkeys(text for text, has in zip(plain, held, strict=True) if has))

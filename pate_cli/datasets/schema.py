@@ -20,6 +20,7 @@ from pate_cli.checks import Listed, OneOf, Or, known, listed, option, read_optio
 from pate_cli.datasets.column import Column, Reading
 from pate_cli.datasets.dates import as_date
 from pate_cli.datasets.labels import number_in
+from pate_cli.datasets.names import normal
 from pate_cli.datasets.reading import RecordTable, read_bytes
 from pate_cli.datasets.three_files import AUTO, Cell
 from pate_cli.errors import ConfigError, DataError, InputError, shortened
@@ -281,7 +282,7 @@ def changed(column: Column, given: Mapping[str, Any], key: str) -> Column:
     low, high = read.low, read.high
     if (low is None) != (high is None) or (low is not None and high is not None and low >= high):
         raise ConfigError(f"{key}.low, high", [low, high], "two numbers, the lower one first, or null twice")
-    if read.levels is not None and len(set(read.levels)) < len(read.levels):
+    if read.levels is not None and len(set(map(normal, read.levels))) < len(read.levels):
         raise ConfigError(f"{key}.levels", read.levels, "categories that are all different")
     if read.bought and (low is not None or read.levels is not None):
         accepted = "levels and bounds left out"

@@ -510,3 +510,35 @@ def test_a_schema_of_version_1_is_read(tmp_path):
     (tmp_path / "f.csv").write_text("\n".join([*lines, ",x,p"]))
     with pytest.raises(DataError, match="line 42: column 'a' has ''"):
         load("csv", path=tmp_path / "f.csv", schema=path, target="l")
+
+
+def test_what_is_declared_is_found_in_whatever_form_of_unicode_the_file_has_it(tmp_path, monkeypatch, capsys):
+    """`½` was read as `1⁄2`, and then none of the classes or levels that say `½`."""
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        f"{i % 7},{('½ dose', 'ＦＵＬＬ')[i % 3 % 2]},{('sick ½', 'well')[i % 7 > 3]}" for i in range(200)
+    ]
+    Path("odd.csv").write_text("\n".join(["x,dose,label", *lines]) + "\n", encoding="utf-8")
+    sets = ["x.low=0", "x.high=6", "dose.levels=[½ dose,ＦＵＬＬ]", "label.levels=[well,sick ½]"]
+    described = ["data", "describe", "odd.csv", "--target", "label"]
+    assert main([*described, *[word for each in sets for word in ("--set", each)]]) == 0
+    run = ["run", "dataset=odd.schema.yaml", "split.public=20", "teacher.size=20", "hydra.run.dir=out"]
+    assert main(run) == 0
+    assert "none of the schema's categories" not in capsys.readouterr().err
+    assert main(["predict", "out/student.skops", "odd.csv"]) == 0
+    said = capsys.readouterr()
+    assert set(said.out.split("\n")) == {"well", "sick ½", ""}
+    assert "unseen categories" not in said.err
+    assert main([*described, "--set", "dose.levels=[½,1⁄2]"]) == 2
+    assert "categories that are all different" in capsys.readouterr().err
+
+
+def test_a_class_that_reads_like_a_missing_value_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{i % 7},{('true', 'null')[i % 2]}" for i in range(60)]
+    Path("two.csv").write_text("\n".join(["x,label", *rows]) + "\n")
+    assert main(["data", "describe", "two.csv", "--target", "label"]) == 2
+    said = capsys.readouterr().err
+    assert "if 'null' is one, not a missing label" in said
+    answer = shlex.split(said.partition("as ")[2])[:2]
+    assert main(["data", "describe", "two.csv", "--target", "label", *answer]) == 0
