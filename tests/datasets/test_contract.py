@@ -30,6 +30,7 @@ WRONG = {
     "y = y.astype(bool)": "y is no int64 array of 300 class codes",
     "y = y[:-1]": "y is no int64 array of 300 class codes",
     "y = 0 * y": "records of one class alone",
+    "y = 0 * y; more = {'classes_from_private': False}": "",  # the last record of the other says nothing
     "names = ('1', '1.0')": "names that are equal as numbers",
     "more = {'person_column': 'who'}": "a name without persons",
     "more = {'public': Part(X[:, :1], None)}": "public: other columns",
