@@ -194,8 +194,8 @@ def _as_text(column: pd.Series) -> Any:
     """Convert a column to a category of texts, the empty text where there is nothing."""
     import pandas as pd
 
-    if column.dtype == object:  # a list is no key, and True would be 1
-        column = column.map(lambda cell: cell if isinstance(cell, str) else str(cell), na_action="ignore")
+    if column.dtype == object and pd.api.types.infer_dtype(column) != "string":
+        column = column.map(str, na_action="ignore")  # a list is no key, and True would be 1
     codes, distinct = pd.factorize(column)  # -1 where there is nothing
     names = list(map(str, distinct))
     if (codes < 0).any() and "" not in names:
