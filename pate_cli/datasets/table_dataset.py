@@ -290,12 +290,17 @@ def _unit(
 
 
 def _persons(table: RecordTable, unit: str, words: Collection[str], *, one: bool) -> IntArray:
-    """Number of the person of each record, in the order of their names; each record needs one."""
-    names = table.labels(unit, words, "dataset.unit", one=one)
-    if len(names.names) < 2:
+    """Number of the person of each record, in the order of their names; each record needs one.
+
+    Names that may be of one person are `one`, which protects both, or refused.
+    """
+    names = table.labels(unit, words, "dataset.unit", one=one, distinct=not one)
+    people = {name: identity(name, table.decimal) if one else name for name in sorted(names.names)}
+    number = {person: at for at, person in enumerate(dict.fromkeys(people.values()))}
+    if len(number) < 2:
         name = names.names[0]
         raise DataError(f"{table.path}: {unit!r} (dataset.unit) is {name!r} in all records; two are needed")
-    return np.argsort(np.argsort(names.names))[names.codes]
+    return np.array([number[people[name]] for name in names.names])[names.codes]
 
 
 def _labels(

@@ -225,6 +225,22 @@ def test_the_records_of_one_person_do_not_say_how_many_classes_there_may_be(tmp_
         load("csv", path="own.csv", schema="s.yaml")
 
 
+def test_a_name_that_may_be_that_of_another_person_stops_no_run(tmp_path, monkeypatch):
+    """With a schema two names that are equal as numbers are one person, who is protected as a whole."""
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(
+        f"version: 2\ntarget: y\nunit: p\nclasses: ['no', 'yes']\ncolumns: {{a: {NUMBER}}}"
+    )
+    for name, n in (("98", 39), ("7.0", 38), ("007", 38), ("７", 38)):
+        lines = [f"{i % 9},{i},{'no' if i % 2 else 'yes'}" for i in range(38)] + [f"1,{name},yes"]
+        Path("own.csv").write_text("\n".join(["a,p,y", *lines]))
+        table = load("csv", path="own.csv", schema="s.yaml")
+        assert table.n_persons == n
+        assert (table.persons[-1] == table.persons[7]) == (n == 38)
+    with pytest.raises(DataError, match="may be the same; accepted: one way of writing it"):
+        load("csv", path="own.csv", target="y", unit="p")
+
+
 def test_a_record_of_parquet_changes_no_other(tmp_path, monkeypatch):
     """One time of day, one number beyond 2^53 or one text changed how all cells of the column are written."""
     pytest.importorskip("pyarrow")
