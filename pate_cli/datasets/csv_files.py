@@ -55,10 +55,11 @@ _NO_TEXT = {
     rb"\xd0\xcf\x11\xe0": "a spreadsheet, to be saved as CSV",
     rb"PAR1": "a Parquet file (dataset=parquet; its name ends in .parquet)",
     rb"ARROW1": "an Arrow or Feather file, to be saved as Parquet",
-    rb"\x1f\x8b": "compressed (then its name ends in .gz)",
-    rb"\xfd7zXZ": "compressed (then its name ends in .xz)",
+    rb"\x1f\x8b|\xfd7zXZ|BZh\d1AY": "compressed (then its name ends in .gz, .xz or .bz2)",
     rb"\x28\xb5\x2f\xfd": "compressed by zstd, to be unpacked",
+    rb".{257}ustar|7z\xbc\xaf|Rar!\x1a": "an archive (tar, 7z or rar), to be unpacked",
     rb"\$FL|SQLite|\x89HDF|.{84}SAS FILE": "a file of SPSS, SQLite, HDF5 or SAS, to be saved as CSV",
+    rb"%PDF-|\x80[\x02-\x05]": "a PDF, or a pickle of Python, to be saved as CSV",
     rb"version https://git-lfs": "a pointer of Git LFS (git lfs pull gets the file)",
     rb"<(!doctype|html|table|\?xml)": "a page or XML, to be saved as CSV",
 }
