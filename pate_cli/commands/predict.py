@@ -109,9 +109,9 @@ def _accuracy(classes: Sequence[str], ours: list[str], theirs: Labels, threshold
 
     Empty where none of the labels is a class, as with placeholders.
     """
-    written = {identity(name): name for name in classes}
+    written = {identity(name.casefold()): name for name in classes}
     for name in theirs.names:
-        if name not in classes and (spelt := written.get(identity(name))):
+        if name not in classes and (spelt := written.get(identity(name.casefold()))):
             other = f"the label {shown(name)} is {shown(spelt)} in the training"
             return f"pate: no accuracy: {other}; accepted: the same form"
     if set(classes).isdisjoint(theirs.names):

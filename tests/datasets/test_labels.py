@@ -236,6 +236,16 @@ def test_predict_writes_labels_as_they_stand(kind, labels, capsys):
     assert said in err if kind != "parquet" else err.startswith("accuracy ")
 
 
+def test_predict_counts_no_label_as_wrong_that_differs_in_capitals_alone(capsys):
+    write("csv", "f", ["no", "yes"], 400)
+    given = ["dataset=csv", "dataset.path=f", "dataset.target=y", "split.private=200", "split.public=100"]
+    assert main(["run", *given, "eps=inf", "features=none", "student=logistic", "hydra.run.dir=out"]) == 0
+    write("csv", "f", ["NO", "yes"], 400)
+    capsys.readouterr()
+    assert main(["predict", "out/student.skops", "f"]) == 0
+    assert "no accuracy: the label 'NO' is 'no' in the training" in capsys.readouterr().err
+
+
 def test_records_without_a_label_do_not_count_as_wrong(capsys):
     _, given = write("csv", "f", ["a", "b"], 400)
     given = [f"dataset.{key}={value}" for key, value in given.items()]
