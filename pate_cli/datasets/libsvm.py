@@ -114,7 +114,7 @@ def _with_columns(file: LoadedFile, n_features: int | None, first: int) -> Loade
     X = file.X
     if first and (zero := X.indices == 0).any():
         at = int(np.searchsorted(X.indptr, int(np.argmax(zero)), side="right")) - 1
-        accepted = "indices from 1, as in the training data (dataset.first_index=0 in a run counts from 0)"
+        accepted = "indices from 1 (a run with dataset.first_index=0 counts from 0)"
         raise DataError(f"{file.place(at)}: index 0; accepted: {accepted}")
     width, most = X.shape[1] - first, n_features or _MOST_UNASKED
     if width > most:
