@@ -20,7 +20,7 @@ from pate_cli.engine.recipe_plan import Plan, make_plan
 from pate_cli.engine.recipes import Recipe
 from pate_cli.engine.rows import RowSpec
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.results.settings import EXACT
+from pate_cli.results.settings import DEFAULT_METHODS, EXACT
 
 __all__ = ["DEFAULT_METHODS", "Named", "budgets", "methods", "plan_frontier", "tables"]
 
@@ -30,7 +30,6 @@ _PRESETS: dict[str, tuple[str, ...]] = {
 }
 """Methods with a name that are not an option of the group `mechanism`."""
 
-DEFAULT_METHODS = "best,scores,gaussian,active,svt,svt-liu2021,noisy_gd,output_perturbation"
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 # keys that are the same for all methods: else they are not compared at the same splits and budget
 _OF_ALL = ("compute", "release", "ledger", "purpose", "name", "tags")

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pate_cli.results.settings import DEFAULT_METHODS
+
 if TYPE_CHECKING:
     from pate_cli.results.answers import Advice
     from pate_cli.results.means import MeasuredRow
@@ -77,15 +79,22 @@ def ledger_init(typed: Sequence[str], eps: float, delta: float | None) -> list[s
 
 
 def compare_methods(row: MeasuredRow) -> NextStep | None:
-    """The frontier of the data of a single run."""
+    """The frontier of the data of a single run: its default methods, or the run's own beside two of them."""
     eps, typed = row["eps"], overrides(row)
     if eps is None or not math.isfinite(eps) or not row.n or not typed:
         return None
     if typed_value(row, "dataset") == "shards":
         return None  # it has a teacher for each file, and baselines have few
     kept = [text for text in typed if not _of(text, (*_EXPERIMENT, *_RELEASE, "mechanism", "tune"))]
+    own, method = [text for text in typed if _of(text, ("mechanism",))], typed_value(row, "mechanism")
+    if method in ("", "tune", *DEFAULT_METHODS.split(",")) or any("," in text for text in own):
+        beside = []
+    else:
+        beside = ["--methods", "best,gaussian", "--method", f"{method}={','.join(own)}"]
     budgets = ["--eps", ",".join(f"{eps * by:g}" for by in (0.5, 1, 2))]
-    return "compare it with other methods", [["pate", "frontier", *kept, *budgets, "--repeats", "10"]]
+    return "compare it with other methods", [
+        ["pate", "frontier", *kept, *beside, *budgets, "--repeats", "10"]
+    ]
 
 
 def more_repeats(answer: Advice, command: Sequence[str]) -> NextStep | None:

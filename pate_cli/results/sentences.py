@@ -69,7 +69,9 @@ def headline(answer: Advice, data: str = "") -> str:
         return f"{name(answer.method)}{at} {_does(answer, level)}{of}."
     gap = board.lead(answer.method, other, answer.eps)
     if gap is None or gap.half_width is None or gap.sign == 0:
-        by = "" if gap is None else f", {_points(answer, gap, sign=True)}"
+        behind = gap is None or gap.mean >= 0
+        points = "" if gap is None else _points(answer, gap if behind else -gap)
+        by = "" if gap is None else f", with {points} {metric.less if behind else metric.more}"
         return (
             f"{name(answer.method)}{at} {_does(answer, level)}{of}; {name(other)} cannot be told from it{by}."
         )
@@ -90,8 +92,8 @@ def _level(answer: Advice, value: Interval | float | None, *, ci: bool = False) 
     return answer.metric.level(value, ci=ci) + answer.metric.percent
 
 
-def _points(answer: Advice, gap: Interval | None, *, sign: bool = False) -> str:
-    return f"{answer.metric.text(gap, sign=sign)} {answer.metric.unit}"
+def _points(answer: Advice, gap: Interval | None) -> str:
+    return f"{answer.metric.text(gap)} {answer.metric.unit}"
 
 
 def _splits(n: int) -> str:

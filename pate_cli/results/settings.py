@@ -14,9 +14,9 @@ from typing import Any
 
 from pate_cli.errors import one_line
 
-__all__ = ["ALL_PRIVATE", "APPROXIMATE", "BASELINES", "EXACT", "FAMILY", "LIMIT", "MAJORITY", "NAMES"]
+__all__ = ["ALL_PRIVATE", "APPROXIMATE", "BASELINES", "DEFAULT_METHODS", "EXACT", "FAMILY", "LIMIT"]
 __all__ += ["NOT_PRIVATE", "PURE", "SYNONYMS", "TRUE_LABELS", "config_hash", "dataset_name", "differing"]
-__all__ += ["RECORD", "plain", "row_hash", "settings"]
+__all__ += ["MAJORITY", "NAMES", "RECORD", "plain", "row_hash", "settings"]
 
 RECORD = "one record"
 """What a guarantee is for where no column says otherwise."""
@@ -31,6 +31,9 @@ NOT_PRIVATE = "not differentially private"
 ALL_PRIVATE, TRUE_LABELS, MAJORITY = "all private records", "student on true labels", "majority class"
 LIMIT = "best model without privacy"
 EXACT = "student on exact votes"
+
+DEFAULT_METHODS = "best,scores,gaussian,active,svt,svt-liu2021,noisy_gd,output_perturbation"
+"""Methods of a frontier where none are named."""
 
 FAMILY = "is "
 """Prefix of the family of the best model, among the diagnostics of its repeat."""

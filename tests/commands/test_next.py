@@ -66,6 +66,17 @@ def test_of_a_run_on_plain_columns(own, capsys):
     assert printed(capsys, *["1" if word == "10" else word for word in frontier], "--no-limit")
 
 
+def test_of_a_method_that_a_frontier_has_not_by_itself(own, capsys):
+    """It was compared with others without being among them."""
+    argv = ["run", *OWN, "mechanism=lnmax", "features=none", "teacher.size=40", "eps=4"]
+    (frontier,) = printed(capsys, *argv)
+    words = ["1" if word == "10" else "4" if word == "2,4,8" else word for word in frontier]
+    assert "4" in words
+    assert cli.main([*words, "--no-limit"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"\n{method} " in out for method in ("lnmax", "gaussian"))
+
+
 def test_a_plan_of_tune_is_run_with_its_candidates(own, capsys):
     (tune,) = printed(capsys, "plan", "tune", *OWN, "teacher.size=40", "student=logistic,tree", "eps=4")
     assert tune == ["tune", *OWN, "teacher.size=40", "student=logistic,tree", "eps=4"]

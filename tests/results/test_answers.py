@@ -255,7 +255,9 @@ def test_what_other_methods_do_is_said_of_those_that_are_told():
     rows = {("best", 1): around(0.9, 0.001), ("b", 1): around(0.85, 0.001)}
     assert "No other method is as good" in sentences.lede(found(rows))
     rows["c", 1] = [0.84 + 0.3 * (i == 0) - 0.1 * (i == 1) for i in range(10)]
-    assert "`c` cannot be told from it, +4.0" in sentences.headline(found(rows))  # the second best is told
+    said = sentences.headline(found(rows))  # the second best is told
+    assert "`c` cannot be told from it, with 4.0" in said
+    assert said.endswith(" points less.")  # as the table has it: it read as if `c` had 4 points more
     other = frame({("c", 1): around(0.7)}).assign(splits="t", seed="1")
     (board,) = boards_of(rows_of(pd.concat([frame({("best", 1): around(0.8)}), other])))
     assert "No other" not in sentences.lede(answer(board))
