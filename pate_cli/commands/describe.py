@@ -210,6 +210,8 @@ def _print(table: RecordTable, found: Described, options: argparse.Namespace) ->
 
 def _how(ask: Ask) -> str:
     """How to answer, in words for the shell."""
+    if ask.key == "persons":  # its question says `--unit`
+        return f" If not: --set {shlex.quote(ask.answer)}"
     return f"; {_answer(ask)}" if ask.column else "; --encoding, --sep or --no-header"
 
 

@@ -256,7 +256,8 @@ def test_describe_gives_the_reason_for_each_column_that_is_no_plain_number(place
     table.to_csv("f.csv", index=False, sep=";")
     given = ["f.csv", "--target", "y", "--public", "--output", "s.yaml"]
     assert main(["data", "describe", *given]) == 3  # whether pid names persons
-    assert "pid: 200 names in 400 records: does each name a person" in capsys.readouterr().out
+    asked = " ".join(capsys.readouterr().out.split())
+    assert "pid: 200 names in 400 records: does each name a person (--unit pid)? If not: --set pid" in asked
     assert main(["data", "describe", *given, "--unit", "pid"]) == 0
     assert "'lab': <5: bounds, read as their number" in capsys.readouterr().out
     columns = read_schema("s.yaml").columns
