@@ -13,8 +13,8 @@ import pytest
 from pate_cli import datasets
 from pate_cli.checks import Whole, option
 from pate_cli.queries import Passive, collect
+from pate_cli.queries.disagreement import Disagreement
 from pate_cli.queries.half_spaces import Active
-from pate_cli.queries.thresholds import Disagreement
 from pate_cli.testing import CheckFailed, check_loader, check_strategy
 from pate_cli.types import Dataset, Part
 

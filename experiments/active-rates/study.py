@@ -6,7 +6,7 @@ thresholds is 2. At each n three ways to learn from n private records:
 - *active* (Theorem 22): ``ell = C (1 + ln(1/a)) theta (d ln theta + ln(ln(1/a)/(gamma/2)))`` labels with
   ``a = (K/n)^(tau/(2 - tau))``, the recipe's C for the paper's C2; K = 6 sigma sqrt(2 ln(2n)), sigma by
   line 1 of Algorithm 1 for ell queries; the stream is ``points/a`` public points, and Algorithm 4 runs on it
-  with its version space enumerated (`pate_cli.queries.thresholds`). Err(h*), that of the labels given,
+  with its version space enumerated (`pate_cli.queries.disagreement`). Err(h*), that of the labels given,
   which the algorithm is told, is computed exactly from the teachers: nothing of this leaves the study.
 - *as many labels*: the same teachers, noise and number of labels, but of points as they come.
 - *passive* (Theorem 28): m points, all labelled, K and m as in `common.tnc`.
@@ -31,7 +31,7 @@ from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.mechanisms.gaussian import Gaussian
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door
-from pate_cli.queries.thresholds import Disagreement
+from pate_cli.queries.disagreement import Disagreement
 from pate_cli.results.findings import Progress, StudyResult
 from pate_cli.results.interval import Interval
 from pate_cli.results.verdicts import Verdict, above, close

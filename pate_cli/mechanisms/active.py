@@ -12,8 +12,8 @@ from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.sparse_vector import CALIBRATION, CUTOFF, stable_labels
+from pate_cli.queries.disagreement import Disagreement
 from pate_cli.queries.half_spaces import Active
-from pate_cli.queries.thresholds import Disagreement
 from pate_cli.types import Setting
 
 __all__ = ["Options", "calibrate"]

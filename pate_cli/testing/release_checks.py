@@ -35,7 +35,7 @@ from pate_cli.release import Ledger, LedgerDirectory, Protected, open_ledgers, r
 from pate_cli.testing.doors import Recorder, Replay
 from pate_cli.testing.failure import require
 from pate_cli.testing.learners import Fits, fits_kept
-from pate_cli.testing.tables import BOUGHT, CLASSES, SCHEMA, TABLES, N, made, write
+from pate_cli.testing.released_tables import BOUGHT, CLASSES, SCHEMA, TABLES, N, made, write
 from pate_cli.testing.unlike import EXTREMES, Columns, MixedRecords, Way, failing_teachers
 
 __all__ = ["KINDS", "Release", "WholeNoise", "shared_out", "unforeseen", "unlike", "unmoved"]

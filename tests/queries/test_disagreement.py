@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pate_cli.cli import main
-from pate_cli.queries.thresholds import Disagreement
+from pate_cli.queries.disagreement import Disagreement
 from pate_cli.types import UNANSWERED, Answer, PublicPoints
 
 
