@@ -50,10 +50,11 @@ def _of_repeats(argv: Sequence[str], options: argparse.Namespace) -> tuple[str, 
     if not (repeats["status"] == "ok").any():
         raise DataError(f"{', '.join(map(str, places))}: no repeat is done, so there is nothing to show")
     failed: list[str] = []
-    more = [_section(text, view, repeats, failed) for text, view in views.items()]
+    sections = [_section(text, view, repeats, failed) for text, view in views.items()]
     command = ["pate", "page", *argv]
-    found = report(repeats, command, sources_of(places, repeats), title=options.title or "", more=more)
-    return found.html(), failed
+    sources, title = sources_of(places, repeats), options.title or ""
+    page = report(repeats, command, sources, title=title, extra_sections=sections)
+    return page.html(), failed
 
 
 def _of_release(directory: Path, output: Path, options: argparse.Namespace) -> tuple[str, list[str]]:

@@ -1,4 +1,4 @@
-"""What was found on one data set, as plain functions of its rows.
+"""Advice on one data set: which method to use, and why, as plain functions of its rows.
 
 Which measure is spoken of, which method to use and at which eps, what is lost to privacy, what a constant
 answer gets, what cannot be told, and how many repeats would tell it. `sentences` puts it into words.
@@ -18,7 +18,7 @@ from pate_cli.results.marks import quoted
 from pate_cli.results.means import MeasuredRow
 from pate_cli.results.settings import ALL_PRIVATE, LIMIT, MAJORITY
 
-__all__ = ["ALIKE", "BROKE", "CANNOT", "NO_USE", "UNKNOWN", "UNLIKE", "USE", "WORSE", "Advice", "answer"]
+__all__ = ["ALIKE", "BROKE", "CANNOT", "NO_USE", "UNKNOWN", "UNLIKE", "USE", "WORSE", "Advice", "advise"]
 __all__ += ["NOT_RUN", "PREFERRED", "ended", "measure_of", "most_common", "repeats_that_tell"]
 
 USE, ALIKE, WORSE = "use this", "no difference seen", "worse"
@@ -75,14 +75,14 @@ class Advice:
         if row.over(self.metric.name) is None:
             return ended(row.status)
         over = self.over_constant(name)
-        if over is not None and over.sign <= 0 and (_told(over) or over.mean <= 0):
+        if over is not None and over.sign <= 0 and (_has_interval(over) or over.mean <= 0):
             return NO_USE
         if name == self.method:
             return USE
         gap = self.board.lead(self.method, name, self.eps)
         if gap is None:
             return UNLIKE
-        return UNKNOWN if not _told(gap) else WORSE if gap.sign > 0 else ALIKE
+        return UNKNOWN if not _has_interval(gap) else WORSE if gap.sign > 0 else ALIKE
 
     @property
     def useful(self) -> bool:
@@ -141,8 +141,8 @@ class Advice:
     def best_everywhere(self) -> bool:
         """Whether the method has the best mean at every eps, and no other has the same."""
         means = [list(self.board.values(eps).items())[:2] for eps in self.board.budgets]
-        alone = (not rest or rest[0][1].mean != best[1].mean for best, *rest in filter(None, means))
-        return all(first and first[0][0] == self.method for first in means) and all(alone)
+        untied = (not second or second[0][1].mean != best[1].mean for best, *second in filter(None, means))
+        return all(first and first[0][0] == self.method for first in means) and all(untied)
 
     @property
     def open(self) -> dict[str, int | None]:
@@ -166,8 +166,8 @@ class Advice:
         return max((row.n for row in self.board.every), default=0)
 
 
-def answer(board: Board, metric: Metric | None = None) -> Advice:
-    """Answer of the rows of a data set, in a measure that is given or follows from the data."""
+def advise(board: Board, metric: Metric | None = None) -> Advice:
+    """Choose the method to use on a data set, by a measure that is given or follows from the data."""
     board = replace(board, metric=metric or measure_of([board]))
     measured = [eps for eps in board.budgets if board.values(eps)]
     eps = min(measured or board.budgets or [math.nan], key=lambda eps: (abs(math.log(eps)), eps))
@@ -175,12 +175,12 @@ def answer(board: Board, metric: Metric | None = None) -> Advice:
     first = PREFERRED if PREFERRED in values else next(iter(values), "")
     leads = {name: board.lead(name, first, eps) for name in values if name != first}
     better = [name for name, lead in leads.items() if lead is not None and lead.sign > 0]
-    found = Advice(board, eps, next(iter(better), first))
-    if not found.useful:  # another may be, with a narrower interval
-        over = {name: found.over_constant(name) for name in values}
+    advice = Advice(board, eps, next(iter(better), first))
+    if not advice.useful:  # another may be, with a narrower interval
+        over = {name: advice.over_constant(name) for name in values}
         useful = [name for name, lead in over.items() if lead is not None and lead.sign > 0]
-        found = replace(found, method=next(iter(useful), found.method))
-    return found
+        advice = replace(advice, method=next(iter(useful), advice.method))
+    return advice
 
 
 def measure_of(boards: Sequence[Board]) -> Metric:
@@ -195,7 +195,7 @@ def _says_little(board: Board) -> bool:
         return True
     limit, constant = (board.baselines.get(name) for name in (LIMIT, MAJORITY))
     lead = replace(board, metric=ACCURACY).lead(LIMIT, MAJORITY, math.inf) if limit and constant else None
-    return _told(lead) and lead.mean <= 2 * lead.standard_error
+    return _has_interval(lead) and lead.mean <= 2 * lead.standard_error
 
 
 def _share(board: Board) -> float | None:
@@ -209,19 +209,19 @@ def _share(board: Board) -> float | None:
 def most_common(board: Board) -> str:
     """Name of the largest class, where the rows tell it."""
     if row := board.baselines.get(MAJORITY):
-        found = [name for name in row.classes if row.mean(f"recall.{name}") == 1]
-        if len(found) == 1:
-            return found[0]
+        constant = [name for name in row.classes if row.mean(f"recall.{name}") == 1]
+        if len(constant) == 1:
+            return constant[0]
     return next((str(row["largest_class"]) for row in board.every if row["largest_class"]), "")
 
 
 def repeats_that_tell(gap: Interval) -> int | None:
     """How many repeats the difference takes to be told from 0, if it stays; None if too many would."""
-    if not _told(gap) or not gap.mean or gap.sign:
+    if not _has_interval(gap) or not gap.mean or gap.sign:
         return None
     return gap.fewest_repeats(lambda wider: wider.sign != 0)
 
 
-def _told(gap: Interval | None) -> TypeGuard[Interval]:
+def _has_interval(gap: Interval | None) -> TypeGuard[Interval]:
     """Whether there is an interval: one repeat has none."""
     return gap is not None and gap.half_width is not None

@@ -116,8 +116,8 @@ class Board:
     def is_grid(self) -> bool:
         """Whether every method has one row at every budget, and no other."""
         cells = [(row["method"], row["eps"]) for row in self.rows]
-        every = {(name, eps) for name in self.methods for eps in self.budgets}
-        return bool(cells) and len(cells) == len(every) and {*cells} == every
+        grid = {(name, eps) for name in self.methods for eps in self.budgets}
+        return bool(cells) and len(cells) == len(grid) and {*cells} == grid
 
     def cell(self, name: str, eps: float) -> MeasuredRow | None:
         """The row of a method at a budget, or of a baseline; None if there is none."""
@@ -131,9 +131,9 @@ class Board:
         finite = {name: mean for name, mean in means.items() if mean is not None and math.isfinite(mean.mean)}
         return dict(sorted(finite.items(), key=lambda item: -self.metric.sign * item[1].mean))
 
-    def lead(self, of: str, minus: str, eps: float) -> Interval | None:
+    def lead(self, method: str, reference: str, eps: float) -> Interval | None:
         """By how much one row is better than another at the same splits, in the metric's unit."""
-        row, other = self.cell(of, eps), self.cell(minus, eps)
+        row, other = self.cell(method, eps), self.cell(reference, eps)
         if row is None or other is None or other_splits(row, other):
             return None
         gap = paired_difference(row, other, self.metric.name)
@@ -151,35 +151,35 @@ def boards_of(rows: Sequence[MeasuredRow]) -> list[Board]:
     settings, and where these are the same, with their directory: no row takes another's place.
     """
     rows = pool_seeds(rows)
-    named = [(row["dataset"], row["method"]) for row in rows if row["method"] in BASELINES]
-    several = {dataset for dataset, name in named if named.count((dataset, name)) > 1}
+    baselines = [(row["dataset"], row["method"]) for row in rows if row["method"] in BASELINES]
+    repeated = {dataset for dataset, name in baselines if baselines.count((dataset, name)) > 1}
     boards: dict[str, list[MeasuredRow]] = {}
     for row in rows:
-        name = str(row["dataset"]) + f" ({row['directory']})" * (row["dataset"] in several)
+        name = str(row["dataset"]) + f" ({row['directory']})" * (row["dataset"] in repeated)
         boards.setdefault(name, []).append(row)
-    return [Board(name, _distinct(every), ACCURACY) for name, every in boards.items()]
+    return [Board(name, _distinct(group), ACCURACY) for name, group in boards.items()]
 
 
 def _distinct(rows: Sequence[MeasuredRow]) -> list[MeasuredRow]:
     """Rows whose methods have names of their own at each eps."""
-    if not _alike(rows):
+    if not _repeated(rows):
         return list(rows)
     names = dict.fromkeys(name for row in rows for name in row.left if name not in NAMES)
-    apart = differing([row.columns for row in rows], names)
-    named = []
+    settings = differing([row.columns for row in rows], names)
+    renamed = []
     for row in rows:
-        own = [f"{name.rpartition('.')[2]}={row[name]}" for name in apart if row[name] is not None]
-        named.append(replace(row, columns={**row.columns, "method": ", ".join([row["method"], *own])}))
-    alike = _alike(named)
+        values = [f"{name.rpartition('.')[2]}={row[name]}" for name in settings if row[name] is not None]
+        renamed.append(replace(row, columns={**row.columns, "method": ", ".join([row["method"], *values])}))
+    ambiguous = _repeated(renamed)
     return [
         replace(row, columns={**row.columns, "method": f"{row['method']} ({row['directory']})"})
-        if (row["method"], row["eps"]) in alike
+        if (row["method"], row["eps"]) in ambiguous
         else row
-        for row in named
+        for row in renamed
     ]
 
 
-def _alike(rows: Sequence[MeasuredRow]) -> set[tuple[str, float]]:
+def _repeated(rows: Sequence[MeasuredRow]) -> set[tuple[str, float]]:
     """Methods with several rows at an eps."""
     counts = Counter((row["method"], row["eps"]) for row in rows)
     return {key for key, count in counts.items() if count > 1}

@@ -1,4 +1,4 @@
-"""Verdicts: does a row reproduce the printed number, and do the paper's observations hold.
+"""Verdicts on rows of a recipe (is the printed number reproduced?) and on the paper's observations.
 
 They follow `pate_cli.results.verdicts`: intervals of Student's t, paired where both sides are ours, corrected
 for the number of rows of the table, or of cases of all claims, and a margin that the recipe states.
@@ -47,11 +47,11 @@ def row_verdicts(
     of the user, which the reasons name.
     """
     printed = [row for row in rows if row["printed_accuracy"] is not None]
-    but = f" (with {' '.join(typed)})" if typed else ""
+    changes = f" (with {' '.join(typed)})" if typed else ""
     verdicts = {}
     for row in printed:
         verdict = _row(row, margin, len(printed), quick)
-        verdicts[verdict.name] = replace(verdict, reason=verdict.reason + but * bool(row.n))
+        verdicts[verdict.name] = replace(verdict, reason=verdict.reason + changes * bool(row.n))
     return verdicts
 
 
@@ -63,9 +63,9 @@ def _row(row: MeasuredRow, margin: float, n_rows: int, quick: bool) -> Verdict:
         return Verdict(name, "missing", "nothing was measured")
     gap, (error, repeats) = ours.less(row["printed_accuracy"]), error_of(row)
     shown = gap.at(simultaneous(n_rows)).widened(error, repeats)
-    by = f"ours {shown.text(sign=True)} against the printed value"
-    by += f", whose standard error is {error:.4f}" * (error > 0)
-    judged = close(name, gap, margin, by, n_rows, error, repeats)
+    comparison = f"ours {shown.text(sign=True)} against the printed value"
+    comparison += f", whose standard error is {error:.4f}" * (error > 0)
+    judged = close(name, gap, margin, comparison, n_rows, error, repeats)
     if eps not in (None, row["eps"]):
         return replace(
             judged, verdict="no verdict", reason=f"eps is {row['eps']:g} here and {eps:g} in the paper"
@@ -74,10 +74,10 @@ def _row(row: MeasuredRow, margin: float, n_rows: int, quick: bool) -> Verdict:
         return replace(judged, verdict="no verdict", reason="quick run")
     majority = row["majority_rate"]
     if majority is not None and row["printed_accuracy"] < majority:
-        why = f"the printed accuracy lies under {majority:.3f}, what a constant answer gets; {by}"
+        why = f"the printed accuracy lies under {majority:.3f}, what a constant answer gets; {comparison}"
         return replace(judged, verdict="unusable", reason=why)
     if judged.verdict == "no verdict":
-        return replace(judged, reason=f"{by}: {gap.n} repeats are fewer than {FEWEST}")
+        return replace(judged, reason=f"{comparison}: {gap.n} repeats are fewer than {FEWEST}")
     return judged
 
 
@@ -129,19 +129,19 @@ def claim_verdicts(claims: Sequence[dict[str, Any]], rows: Sequence[MeasuredRow]
     for claim in claims:
         matching = [row for row in rows if chosen(row, claim.get("where") or {})]
         cases.append(list(_CASES[claim["claim"]](claim, matching)))
-    together = sum(gap is not None for matching in cases for gap, _ in matching)
-    return [_claim_verdict(claim, matching, together) for claim, matching in zip(claims, cases, strict=True)]
+    n_cases = sum(gap is not None for matching in cases for gap, _ in matching)
+    return [_claim_verdict(claim, matching, n_cases) for claim, matching in zip(claims, cases, strict=True)]
 
 
-def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], together: int) -> Verdict:
+def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], n_cases: int) -> Verdict:
     name, margin = str(claim["name"]), float(claim.get("margin", 0))
     left_out = [text for gap, text in cases if gap is None and text.endswith(_LEFT_OUT)]
     cases = [case for case in cases if case[1] not in left_out]
-    aside = f"{len(left_out)} more left out, where a row cannot run: {'; '.join(left_out)}" * bool(left_out)
+    skipped = f"{len(left_out)} more left out, where a row cannot run: {'; '.join(left_out)}" * bool(left_out)
     if not cases:
-        return Verdict(name, "missing", aside or "no row to see it in")
+        return Verdict(name, "missing", skipped or "no row to see it in")
     words: list[VerdictWord] = [
-        "missing" if gap is None else at_least(gap, margin, together) for gap, _ in cases
+        "missing" if gap is None else at_least(gap, margin, n_cases) for gap, _ in cases
     ]
     sentences = {
         "reproduces": "holds",
@@ -155,17 +155,17 @@ def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], together: int)
         for word, text in sentences.items()
         if (reasons := [text for (_, text), verdict in zip(cases, words, strict=True) if verdict == word])
     ]
-    parts += [aside] * bool(aside)
+    parts += [skipped] * bool(skipped)
     most = claim.get("need") == "most"
-    at_level = tuple(gap and gap.at(simultaneous(together)) for gap, _ in cases)
+    at_level = tuple(gap and gap.at(simultaneous(n_cases)) for gap, _ in cases)
     reason = ". ".join(parts)
     return Verdict(name, combined(words, most=most), reason, margin=margin, cases=at_level, most=most)
 
 
 def _greater(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_Case]:
-    for of in _list(claim["of"]):
-        for than in _list(claim["than"]):
-            for pair in matches(rows, of, than):
+    for method in _list(claim["of"]):
+        for reference in _list(claim["than"]):
+            for pair in matches(rows, method, reference):
                 yield _paired(pair, claim["measure"], pair.case)
 
 
@@ -175,10 +175,10 @@ def _increases(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_
         if row["method"] in _list(claim["methods"]):
             key = (row["method"], row["splits"], row["panel"])
             series.setdefault(key, []).append(row)
-    for line in series.values():
-        for less, larger in pairwise(sorted(line, key=lambda row: float(row["eps"]))):
-            case = f"{larger['dataset']} {larger['method']} eps {less['eps']:g} to {larger['eps']:g}"
-            yield _paired(Pair(larger, less), claim["measure"], case)
+    for rows_of_line in series.values():
+        for smaller, larger in pairwise(sorted(rows_of_line, key=lambda row: float(row["eps"]))):
+            case = f"{larger['dataset']} {larger['method']} eps {smaller['eps']:g} to {larger['eps']:g}"
+            yield _paired(Pair(larger, smaller), claim["measure"], case)
 
 
 def _paired(pair: Pair, measure: str, case: str) -> _Case:
@@ -187,7 +187,7 @@ def _paired(pair: Pair, measure: str, case: str) -> _Case:
 
 
 def _budget(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_Case]:
-    """Of unspent and spent."""
+    """Cases of the claims unspent and spent: queries left of the budget."""
     for row in rows:
         if row["method"] not in _list(claim["methods"]):
             continue
@@ -196,7 +196,7 @@ def _budget(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_Cas
             yield None, f"{where} {row.status}"
             continue
         left = [bool(answers < budget) for answers in row.repeats["n_answered"]]
-        share = Interval.of((1 if share_left == (claim["claim"] == "unspent") else -1) for share_left in left)
+        share = Interval.of((1 if left == (claim["claim"] == "unspent") else -1) for left in left)
         text = f"{answered.text(1)} of {budget:.0f}, budget left in {sum(left)} of {len(left)} repeats"
         yield share, f"{where} {text}"
 

@@ -57,7 +57,7 @@ def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """
     names = list(dict.fromkeys(names))
     frequent = {name: ALIASES.get(name, name) for name in names}
-    numbers = {name: _METHODS.index(known) for name, known in frequent.items() if known in _METHODS}
+    numbers = {name: _METHODS.index(alias) for name, alias in frequent.items() if alias in _METHODS}
     for name in sorted(set(names) - set(numbers)):
         taken = set(numbers.values())
         colours = {number % len(_COLOURS) for number in taken}

@@ -19,7 +19,7 @@ __all__ = ["About", "Findings", "Progress", "StudyResult"]
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a result is of, in words."""
+    """Name, title and source of a result."""
 
     name: str
     title: str

@@ -67,9 +67,9 @@ class Interval:
 
         Accuracies are shares of a few records, so two gaps are often equal: that shows no spread, not none.
         """
-        found = cls.of(values)
-        alike = found.half_width is not None and found.half_width <= 1e-9 < abs(found.mean)
-        return replace(found, half_width=None) if alike and found.n < FEWEST else found
+        interval = cls.of(values)
+        equal_gaps = interval.half_width is not None and interval.half_width <= 1e-9 < abs(interval.mean)
+        return replace(interval, half_width=None) if equal_gaps and interval.n < FEWEST else interval
 
     @classmethod
     def pooled(cls, parts: Sequence[Interval], level: float = LEVEL) -> Interval:

@@ -46,13 +46,13 @@ def check_columns(rows: Sequence[MeasuredRow], x: str, y: str, by: Sequence[str]
         for name in ("n_teachers", *measures, *columns)
         if any(_number(row, name) is not None for row in rows)
     ]
-    there = ["mechanism" if name == "method" else name for name in texts] + numbers
-    asked = [("--x", x, numbers), ("--y", y, numbers), *(("--by", name, there) for name in by)]
-    for option, name, names in asked:
+    settings = ["mechanism" if name == "method" else name for name in texts] + numbers
+    options = [("--x", x, numbers), ("--y", y, numbers), *(("--by", name, settings) for name in by)]
+    for option, name, names in options:
         if name not in names:
-            of = "column" if names is there else "column of numbers"
+            kind = "column" if names is settings else "column of numbers"
             accepted = ", ".join(dict.fromkeys(names))
-            raise InputError(f"{option}: {name!r}: no such {of}; there are: {accepted}")
+            raise InputError(f"{option}: {name!r}: no such {kind}; there are: {accepted}")
 
 
 def points(
@@ -79,9 +79,9 @@ def points(
     return drawn + (_level_points(rows, drawn) if y == "accuracy" else [])
 
 
-def _level_points(rows: Sequence[MeasuredRow], found: Sequence[Point]) -> list[Point]:
+def _level_points(rows: Sequence[MeasuredRow], points_drawn: Sequence[Point]) -> list[Point]:
     """Levels of diagnostics that are the same for all methods of a dataset."""
-    drawn, levels = {(point.panel, point.method) for point in found}, []
+    drawn, levels = {(point.panel, point.method) for point in points_drawn}, []
     for panel in dict.fromkeys(str(row["dataset"]) for row in rows):
         for measure, name in _LEVELS.items():
             means: dict[Any, list[float]] = {}
@@ -99,7 +99,7 @@ def _level_points(rows: Sequence[MeasuredRow], found: Sequence[Point]) -> list[P
 def notes(rows: Sequence[MeasuredRow], x: str, y: str, by: Sequence[str]) -> list[str]:
     """Lines on the settings that are neither on the x axis nor in the names of lines."""
     lines = [line for (*_, baseline), line in _lines(rows, x, y, by).items() if not baseline]
-    moving = {key: None for line in lines for key in _apart(line) if key != x and _follows(key, x, line)}
+    moving = {key: None for line in lines for key in _varying(line) if key != x and _follows(key, x, line)}
     fixed = {value for line in lines for value in _values("eps", line)}
     sentences = [f"{', '.join(moving)} changes with {x} from point to point"] if moving else []
     return sentences + ([f"eps is {fixed.pop()} at every point"] if x != "eps" and len(fixed) == 1 else [])
@@ -124,7 +124,7 @@ def _seeds_differ(rows: Sequence[MeasuredRow]) -> bool:
     return len({row["seed"] for row in rows}) == len(rows)
 
 
-def _apart(rows: Sequence[MeasuredRow]) -> list[str]:
+def _varying(rows: Sequence[MeasuredRow]) -> list[str]:
     """Settings in which rows of one line may differ, eps among them."""
     others = ("dataset", "method", "job", "seed")
     names = dict.fromkeys(name for row in rows for name in row.left if name not in others)
@@ -147,7 +147,7 @@ def _name(row: MeasuredRow, rows: Sequence[MeasuredRow], x: str, by: Sequence[st
         return ", ".join(_text(row, name) for name in by)
     same = [other for other in rows if all(other[key] == row[key] for key in ("dataset", "method"))]
     same = [other for other in same if other["eps"] != math.inf or x != "eps"]
-    several = [key for key in _apart(same) if key != x and len(_values(key, same)) > 1]
+    several = [key for key in _varying(same) if key != x and len(_values(key, same)) > 1]
     settings = [key for key in several if not _follows(key, x, same)]
     parts = [f"{key.rpartition('.')[2]}={_text(row, key)}" for key in settings]
     return ", ".join([str(row["method"]), *parts])
@@ -171,7 +171,7 @@ def _follows(key: str, x: str, rows: Sequence[MeasuredRow]) -> bool:
 
 def _check_line(name: str, rows: Sequence[MeasuredRow], x: str, by: Sequence[str]) -> None:
     """Refuse a line with a setting that changes from point to point, or within one: it would show neither."""
-    for key in (*_apart(rows), "method"):
+    for key in (*_varying(rows), "method"):
         values = _values(key, rows)
         shown = "mechanism" if key == "method" else key
         if shown not in (x, *by) and len(values) > 1 and not _follows(key, x, rows):
@@ -193,21 +193,21 @@ _ACROSS: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (3, 2)), (0, (1, 1.5)), (0, (6
 """Line style of each baseline, in their order; methods have markers, these have none."""
 
 
-def draw(found: Sequence[Point], x: str = "eps", y: str = "accuracy") -> Figure:
+def draw(drawn: Sequence[Point], x: str = "eps", y: str = "accuracy") -> Figure:
     """Draw points, a panel a dataset, with one legend below.
 
     It is as wide as a column of a paper, or as its page for several panels.
     """
-    panels = list(dict.fromkeys(point.panel for point in found)) or [""]
+    panels = list(dict.fromkeys(point.panel for point in drawn)) or [""]
     columns = min(len(panels), 2 if len(panels) in (2, 4) else 3)
     n_rows = math.ceil(len(panels) / columns)
     width = COLUMN_WIDTH if columns == 1 else PAGE_WIDTH
     figure, axes = new_figure(columns, n_rows)
-    looks = styles([point.method for point in found if point.method not in BASELINES])
-    series = {name: looks[name] for name in _names(found, private=True)}
-    across = {name: _level(name, looks) for name in _names(found, private=False)}
+    looks = styles([point.method for point in drawn if point.method not in BASELINES])
+    series = {name: looks[name] for name in _names(drawn, private=True)}
+    across = {name: _level(name, looks) for name in _names(drawn, private=False)}
     for axis, panel in zip(axes, panels, strict=False):
-        inside = [point for point in found if point.panel == panel]
+        inside = [point for point in drawn if point.panel == panel]
         _panel(axis, inside, series, across)
         number_axis(
             axis, sorted({point.x for point in inside if math.isfinite(point.x)}), x.replace("_", " ")
@@ -218,7 +218,7 @@ def draw(found: Sequence[Point], x: str = "eps", y: str = "accuracy") -> Figure:
             within_shares(axis)
     for axis in axes[len(panels) :]:
         axis.remove()
-    entries = _entries(found, series)
+    entries = _entries(drawn, series)
     entries |= {f"{name} (not DP)": Line2D([], [], **style) for name, style in across.items()}
     size = 0.875 * rcParams["font.size"]
     fit = _legend_columns(list(entries), size, 72 * width)
@@ -234,17 +234,17 @@ def draw(found: Sequence[Point], x: str = "eps", y: str = "accuracy") -> Figure:
     return figure
 
 
-def _entries(found: Sequence[Point], series: dict[str, Any]) -> dict[str, Any]:
+def _entries(points: Sequence[Point], series: dict[str, Any]) -> dict[str, Any]:
     """Handles of the legend by their labels: methods that have a point, and marks of those without."""
-    drawn = {point.method for point in found if point.y is not None}
-    absent = dict.fromkeys(point.method for point in found if point.y is None)
+    measured = {point.method for point in points if point.y is not None}
+    absent = dict.fromkeys(point.method for point in points if point.y is None)
     marks = {name: Line2D([], [], **hollow(series[name])) for name in absent}
     entries: dict[str, Any] = {
-        name: Line2D([], [], markersize=4, **style) for name, style in series.items() if name in drawn
+        name: Line2D([], [], markersize=4, **style) for name, style in series.items() if name in measured
     }
-    if some := tuple(mark for name, mark in marks.items() if name in drawn):
+    if some := tuple(mark for name, mark in marks.items() if name in measured):
         entries["cannot run"] = some
-    return entries | {f"{name}: cannot run": mark for name, mark in marks.items() if name not in drawn}
+    return entries | {f"{name}: cannot run": mark for name, mark in marks.items() if name not in measured}
 
 
 def _level(name: str, looks: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
@@ -254,8 +254,8 @@ def _level(name: str, looks: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     return {"color": "0.35", "linewidth": 1, "linestyle": _ACROSS[list(BASELINES).index(name)]}
 
 
-def _names(found: Sequence[Point], *, private: bool) -> list[str]:
-    return list(dict.fromkeys(point.method for point in found if math.isfinite(point.x) is private))
+def _names(points: Sequence[Point], *, private: bool) -> list[str]:
+    return list(dict.fromkeys(point.method for point in points if math.isfinite(point.x) is private))
 
 
 def _legend_columns(labels: Sequence[str], size: float, width: float) -> int:
@@ -267,17 +267,17 @@ def _legend_columns(labels: Sequence[str], size: float, width: float) -> int:
     return 1
 
 
-def _panel(axis: Axes, found: Sequence[Point], series: dict[str, Any], across: dict[str, Any]) -> None:
+def _panel(axis: Axes, points: Sequence[Point], series: dict[str, Any], across: dict[str, Any]) -> None:
     """Draw a line for each method, a level for each baseline, and marks where a method is infeasible."""
     absent = []
     for name, style in series.items():
-        marks = [point for point in found if point.method == name and math.isfinite(point.x)]
+        marks = [point for point in points if point.method == name and math.isfinite(point.x)]
         marks.sort(key=lambda point: point.x)
         if drawn := [(point.x, mean.mean, mean.half_width or 0.0) for point in marks if (mean := point.y)]:
             band(axis, *zip(*drawn, strict=True), label=name, style=style)
         if len(drawn) < len(marks):
             absent.append(([point.x for point in marks if point.y is None], style))
-    for point in found:
+    for point in points:
         if math.isinf(point.x) and point.y is not None:
             axis.axhline(point.y.mean, **across[point.method])
     below_axis(axis, absent)

@@ -52,8 +52,8 @@ class ResultEntry:
     @property
     def what(self) -> str:
         """Its name, or data and methods; and its tags."""
-        said = self.name or " ".join(filter(None, (_few(self.datasets, "data sets"), _few(self.methods))))
-        return f"{said} [{' '.join(self.tags)}]" if self.tags else said
+        title = self.name or " ".join(filter(None, (_few(self.datasets, "data sets"), _few(self.methods))))
+        return f"{title} [{' '.join(self.tags)}]" if self.tags else title
 
 
 def entries(paths: Iterable[str | Path]) -> tuple[list[ResultEntry], list[tuple[Path, str]]]:
@@ -72,12 +72,12 @@ def entries(paths: Iterable[str | Path]) -> tuple[list[ResultEntry], list[tuple[
                 comparisons += _comparison(path)
         except DataError as error:
             unreadable.append((path, one_line(str(error).removeprefix(f"{path}: "))))
-    found = [of[0] if of[0].directory == place else _sweep(place, of) for place, of in runs.items()]
-    found += comparisons
-    return sorted(found, key=lambda entry: entry.started, reverse=True), unreadable
+    results = [jobs[0] if jobs[0].directory == place else _sweep(place, jobs) for place, jobs in runs.items()]
+    results += comparisons
+    return sorted(results, key=lambda entry: entry.started, reverse=True), unreadable
 
 
-def listing(found: Sequence[ResultEntry]) -> Table:
+def listing(results: Sequence[ResultEntry]) -> Table:
     """Table of results, a line each."""
     columns = [Head(head, numeric=head == "when") for head in ("when", "kind", "what")]
     columns += [Head("eps", detail=True), Head("status", numeric=False)]
@@ -89,7 +89,7 @@ def listing(found: Sequence[ResultEntry]) -> Table:
             str(entry.done) if entry.asked is None else f"{entry.done}/{entry.asked}",
             *(span(entry.accuracies, ".4f"), entry.id),
         ]
-        for entry in found
+        for entry in results
     ]
     records: list[dict[str, Any]] = [
         {
@@ -109,7 +109,7 @@ def listing(found: Sequence[ResultEntry]) -> Table:
             "accuracy_least": min(entry.accuracies, default=None),
             "accuracy_largest": max(entry.accuracies, default=None),
         }
-        for entry in found
+        for entry in results
     ]
     return Table(columns, cells, records, "pate compare and pate page take an id, a name, or a directory.")
 
@@ -118,8 +118,8 @@ def find(text: str, below: str | Path = "outputs") -> Path:
     """Directory of a result: as given, or the newest below `below` with this name or the start of its id."""
     if text and Path(text).exists():
         return Path(text)
-    found, _ = entries([below]) if Path(below).is_dir() else ([], [])
-    for entry in found:
+    results, _ = entries([below]) if Path(below).is_dir() else ([], [])
+    for entry in results:
         hashed = _HASH.search(entry.directory.name)
         if text == entry.name or (len(text) >= 4 and hashed and hashed[1].startswith(text)):
             return entry.directory
@@ -134,8 +134,8 @@ def _run(path: Path) -> ResultEntry:
     measured = record.accuracy
     done, means = (measured.n, [measured.mean]) if measured else (0, list[float]())
     if not done and path.with_name(REPEATS).is_file():  # it goes on, or was killed
-        found = read_repeats(path)["accuracy"].dropna()
-        done, means = len(found), [float(found.mean())] if len(found) else []
+        accuracies = read_repeats(path)["accuracy"].dropna()
+        done, means = len(accuracies), [float(accuracies.mean())] if len(accuracies) else []
     return ResultEntry(
         path.parent,
         "release" if release else "run",
@@ -159,7 +159,7 @@ def _tags(record: RunRecord) -> list[str]:
 
 def _sweep(place: Path, jobs: Sequence[ResultEntry]) -> ResultEntry:
     """Put the jobs of a sweep together; its status is the worst."""
-    known = [job.asked for job in jobs if job.asked is not None]
+    asked = [job.asked for job in jobs if job.asked is not None]
     return ResultEntry(
         place,
         "sweep",
@@ -171,7 +171,7 @@ def _sweep(place: Path, jobs: Sequence[ResultEntry]) -> ResultEntry:
         name=", ".join(_distinct([job.name] if job.name else [] for job in jobs)),
         tags=_distinct(job.tags for job in jobs),
         done=sum(job.done for job in jobs),
-        asked=sum(known) if len(known) == len(jobs) else None,
+        asked=sum(asked) if len(asked) == len(jobs) else None,
         accuracies=[mean for job in jobs for mean in job.accuracies],
     )
 

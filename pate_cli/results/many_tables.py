@@ -24,15 +24,15 @@ _MOST_LINES = 8
 
 
 def tables_report(
-    answers: Sequence[Advice], command: Sequence[str], absent: Sequence[tuple[str, str, str]]
+    all_advice: Sequence[Advice], command: Sequence[str], absent: Sequence[tuple[str, str, str]]
 ) -> tuple[Page, Report]:
     """Page and report of several data sets; ranks where all have the same methods, eps, and a limit."""
-    boards = [found.board for found in answers]
+    boards = [advice.board for advice in all_advice]
     ranked = all(board.is_grid and LIMIT in board.baselines for board in boards)
     ranked = ranked and len({(*board.methods, *board.budgets) for board in boards}) == 1
     by_eps = standings(boards) if ranked else {}
-    headline = _headline(boards, by_eps, answers[0].eps) if ranked else _each(answers)
-    table = _overview(answers)
+    headline = _headline(boards, by_eps, all_advice[0].eps) if ranked else _uses(all_advice)
+    table = _overview(all_advice)
     files, tests = {"table": table}, list[str]()
     sections = [Section("Which method to use on each", [("table", table)])]
     details = [Section("How this was measured", [("code", [command])])]
@@ -42,30 +42,31 @@ def tables_report(
         sections.insert(0, Section("Ranks and win rates", [("table", files["ranks"])]))
         details.insert(0, Section("Every data set, eps by eps", [("table", files["table"])]))
         details.insert(-1, Section("Tests over data sets", [("list", tests)]))
-    lost = [f"{of}: {status}: {why}" for of, status, why in absent]
-    lost += [
+    reasons = [f"{dataset}: {status}: {why}" for dataset, status, why in absent]
+    reasons += [
         f"{board.name}, {row['method']}: {row.status}: {row.reason}"
         for board in boards
         for row in board.every
         if row.status != "ok"
     ]
-    if lost:
-        why = Section("Why some have no number", [("list", list(dict.fromkeys(lost)))], "why")
+    if reasons:
+        why = Section("Why some have no number", [("list", list(dict.fromkeys(reasons)))], "why")
         details.insert(int(ranked), why)
     figure = _figure(boards, by_eps) if len(by_eps) > 1 else ""
     caption = "Distance to the best model without privacy, a mean over the data sets; below is better."
-    names, splits = _few([board.name for board in boards]), span([of.repeats for of in answers], "d")
-    methods = list(dict.fromkeys(of for board in boards for of in board.methods))
-    same = "" if any(of.named(UNLIKE) for of in answers) else "the same for every method"
+    names = _few([board.name for board in boards])
+    splits = span([advice.repeats for advice in all_advice], "d")
+    methods = list(dict.fromkeys(method for board in boards for method in board.methods))
+    same = "" if any(advice.named(UNLIKE) for advice in all_advice) else "the same for every method"
     page = Page(
         title=f"{len(boards)} data sets",
         kicker=f"{name(' '.join(command[:2]))} · {names}",
         answer=headline,
-        caution=sentences.caution(answers[0]),
+        caution=sentences.caution(all_advice[0]),
         facts=[
             Fact("Data sets", str(len(boards)), names),
             Fact("Methods", str(len(methods)), _few(methods)),
-            Fact("Measure", answers[0].metric.words, "means of the splits of each"),
+            Fact("Measure", all_advice[0].metric.words, "means of the splits of each"),
             Fact("Measured", f"{splits} random split{'s' * (splits != '1')}", same),
         ],
         figure=figure,
@@ -89,45 +90,45 @@ def _few(names: Sequence[str]) -> str:
 
 def _headline(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing]], eps: float) -> str:
     """Which method ranks first, on how many tables, and how far off the limit it is."""
-    by_rank = sorted(by_eps[eps], key=lambda of: by_eps[eps][of].ranking.rank.mean)
+    by_rank = sorted(by_eps[eps], key=lambda m: by_eps[eps][m].ranking.rank.mean)
     first, metric = by_rank[0], boards[0].metric
     standing = by_eps[eps][first]
-    alike = [of for of in by_rank if by_eps[eps][of].ranking.rank.mean == standing.ranking.rank.mean]
-    if len(alike) > 1:
+    tied = [m for m in by_rank if by_eps[eps][m].ranking.rank.mean == standing.ranking.rank.mean]
+    if len(tied) > 1:
         rank = f"{standing.ranking.rank.mean:.1f} of {len(by_rank)} on {len(boards)} data sets"
-        return f"{listed(map(name, alike))} rank first together: at eps {eps:g} their mean rank is {rank}."
+        return f"{listed(map(name, tied))} rank first together: at eps {eps:g} their mean rank is {rank}."
     text = (
         f"{name(first)} ranks first: at eps {eps:g} its mean rank is {standing.ranking.rank.mean:.1f} of "
         f"{len(by_rank)} on {len(boards)} data sets, and it is the best on {standing.ranking.firsts}"
     )
     if standing.below:
-        some = f" on {len(standing.below)} of them" * (len(standing.below) < len(boards))
+        on_tables = f" on {len(standing.below)} of them" * (len(standing.below) < len(boards))
         gap = metric.text(Interval.of(standing.below))
-        text += f", {gap} {metric.unit} {metric.less} than the {LIMIT}{some}"
+        text += f", {gap} {metric.unit} {metric.less} than the {LIMIT}{on_tables}"
     return f"{text}."
 
 
-def _each(answers: Sequence[Advice]) -> str:
+def _uses(all_advice: Sequence[Advice]) -> str:
     """The method to use on each data set."""
     parts = [
-        f"{name(found.method)} on {found.board.name}" if found.useful else f"none on {found.board.name}"
-        for found in answers[:4]
+        f"{name(advice.method)} on {advice.board.name}" if advice.useful else f"none on {advice.board.name}"
+        for advice in all_advice[:4]
     ]
-    more = f", and the table says of {len(answers) - 4} more" if len(answers) > 4 else ""
-    return f"Use {listed(parts)}{more}."
+    others = f", and the table says of {len(all_advice) - 4} more" if len(all_advice) > 4 else ""
+    return f"Use {listed(parts)}{others}."
 
 
-def _overview(answers: Sequence[Advice]) -> Table:
+def _overview(all_advice: Sequence[Advice]) -> Table:
     """A line a data set: the method to use, how good it is, what is lost, what a constant answer gets."""
-    metric = answers[0].metric
+    metric = all_advice[0].metric
     cells = []
-    for found in answers:
-        value = found.board.values(found.eps).get(found.method) if found.method else None
-        word = found.verdicts.get(found.method, "")
+    for advice in all_advice:
+        value = advice.board.values(advice.eps).get(advice.method) if advice.method else None
+        word = advice.verdicts.get(advice.method, "")
         cells.append(
             [
-                *(found.board.name, name(found.method) if found.method else ABSENT, f"{found.eps:g}"),
-                *(metric.level(value), metric.text(found.lost()), metric.level(found.constant)),
+                *(advice.board.name, name(advice.method) if advice.method else ABSENT, f"{advice.eps:g}"),
+                *(metric.level(value), metric.text(advice.lost()), metric.level(advice.constant)),
                 "" if word == USE else word,
             ]
         )
@@ -147,8 +148,8 @@ def _tests(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing
             f"Of {len(boards)} data sets no test of {first} against {len(others)} "
             f"other{'s' * (len(others) > 1)} can say anything: that takes {least}."
         )
-    for eps, at in by_eps.items():
-        p = friedman({of: standing.scores for of, standing in at.items()})
+    for eps, by_method in by_eps.items():
+        p = friedman({method: standing.scores for method, standing in by_method.items()})
         texts += (
             [f"At eps {eps:g}, Friedman’s test that all are alike: p = {p:.2g}."] if p is not None else []
         )
@@ -162,14 +163,14 @@ def _figure(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standin
     """Distances to the best model without privacy; a mean over some of the tables does not compare."""
     metric, hues = boards[0].metric, colours(boards[0].methods)
     drawn = []
-    for of in boards[0].methods[:_MOST_LINES]:
+    for method in boards[0].methods[:_MOST_LINES]:
         points = [
-            (eps, Interval.of(at[of].below).mean, None)
-            for eps, at in by_eps.items()
-            if len(at[of].below) == len(boards)
+            (eps, Interval.of(by_method[method].below).mean, None)
+            for eps, by_method in by_eps.items()
+            if len(by_method[method].below) == len(boards)
         ]
         if points:
-            drawn.append(Line(of, points, hues[of], main=of == boards[0].methods[0]))
+            drawn.append(Line(method, points, hues[method], main=method == boards[0].methods[0]))
     if not drawn:
         return ""
     words = f"{metric.unit} of {metric.words} {metric.less} than the {LIMIT}"
@@ -191,20 +192,20 @@ def _winners(boards: Sequence[Board]) -> Table:
     for board, eps in itertools.product(boards, boards[0].budgets):
         values = board.values(eps)
         row = next(row for row in board.rows if (row["method"], row["eps"]) == (first, eps))
-        best, other = next(iter(values), None), next((name for name in values if name != first), None)
+        best, second = next(iter(values), None), next((name for name in values if name != first), None)
         value = values[best] if best else None
         limit, true = (board.baselines[name].over(metric.name) for name in (LIMIT, TRUE_LABELS))
         gap = board.below(best, eps) if best else None
-        ours = board.below(first, eps) if first in values else None
-        lead = board.lead(first, other, eps) if first in values and other else None
+        first_gap = board.below(first, eps) if first in values else None
+        lead = board.lead(first, second, eps) if first in values and second else None
         line = [board.name, f"{eps:g}", best or ABSENT, number(value), number(limit), metric.text(gap)]
-        line += [metric.text(ours) if first in values else row.status, metric.text(lead, sign=True)]
+        line += [metric.text(first_gap) if first in values else row.status, metric.text(lead, sign=True)]
         cells.append([*line, number(true)])
         record: dict[str, Any] = {"table": board.name, "eps": eps, "metric": metric.name}
         record |= {"n_private": row["n_private"], "delta": row["delta"]}
-        record |= {"best": best, "first": first, "other": other}
+        record |= {"best": best, "first": first, "other": second}
         numbers = {metric.name: value, "without_privacy": limit, "student_on_true_labels": true}
-        numbers |= {f"best_below_{metric.unit}": gap, f"first_below_{metric.unit}": ours}
+        numbers |= {f"best_below_{metric.unit}": gap, f"first_below_{metric.unit}": first_gap}
         records.append(record | flat(numbers | {f"first_above_other_{metric.unit}": lead}))
     what = sentences.protected([row for board in boards for row in board.every])
     note = (
@@ -227,9 +228,9 @@ def _ranks(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing
             by_method.items(), key=lambda item: item[1].ranking.rank.mean
         ):
             gap = Interval.of(gaps) if gaps else None
-            of = f" ({len(gaps)})" if 0 < len(gaps) < n else ""
+            n_tables = f" ({len(gaps)})" if 0 < len(gaps) < n else ""
             cells.append([f"{eps:g}", method, number(ranking.rank, ".2f"), number(ranking.wins, ".2f")])
-            cells[-1] += [str(ranking.firsts), f"{metric.text(gap)}{of}", number(ranking.p, ".3g")]
+            cells[-1] += [str(ranking.firsts), f"{metric.text(gap)}{n_tables}", number(ranking.p, ".3g")]
             numbers = {"mean_rank": ranking.rank, "win_rate": ranking.wins, f"below_{metric.unit}": gap}
             record = {"eps": eps, "method": method, "tables": n, "tables_below": len(gaps)}
             records.append(record | flat(numbers) | {"first_on": ranking.firsts, "p": ranking.p})

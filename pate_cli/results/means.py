@@ -114,29 +114,29 @@ def pool_seeds(rows: Sequence[MeasuredRow]) -> list[MeasuredRow]:
     for row in rows:
         same = tuple((name, repr(value)) for name, value in row.columns.items() if name not in _OF_SEED)
         groups.setdefault(same, []).append(row)
-    together = []
+    pooled_rows = []
     for group in groups.values():
         seeds = {row["seed"] for row in group} - {None}
-        together += [_pooled(group)] if len(seeds) == len(group) > 1 else group
-    return together
+        pooled_rows += [_pooled(group)] if len(seeds) == len(group) > 1 else group
+    return pooled_rows
 
 
 def _pooled(rows: Sequence[MeasuredRow]) -> MeasuredRow:
     """One row of several seeds; it ended as the first that is not done."""
     first = next((row for row in rows if row.status != "ok"), rows[0])
     repeats = pd.concat([row.repeats for row in rows], keys=[row["seed"] for row in rows])
-    together = {name: ", ".join(str(row[name]) for row in rows) for name in ("seed", "splits")}
-    return MeasuredRow({**first.columns, **together}, repeats, first.status, first.reason, first.left)
+    of_seeds = {name: ", ".join(str(row[name]) for row in rows) for name in ("seed", "splits")}
+    return MeasuredRow({**first.columns, **of_seeds}, repeats, first.status, first.reason, first.left)
 
 
-def paired_difference(of: MeasuredRow, minus: MeasuredRow, name: str) -> Interval | None:
+def paired_difference(row: MeasuredRow, reference: MeasuredRow, name: str) -> Interval | None:
     """Mean difference of a measure over the repeats both have: the same splits, teachers and points."""
     name = _SHORT.get(name, name)
-    if name not in of.repeats or name not in minus.repeats:
+    if name not in row.repeats or name not in reference.repeats:
         return None
-    if of.repeats.index.nlevels != minus.repeats.index.nlevels:
+    if row.repeats.index.nlevels != reference.repeats.index.nlevels:
         return None
-    gaps = of.repeats[name] - minus.repeats[name]
+    gaps = row.repeats[name] - reference.repeats[name]
     gaps = gaps[np.isfinite(gaps)]
     return Interval.of_gaps(gaps) if len(gaps) else None
 
@@ -147,11 +147,11 @@ def pooled(rows: Sequence[MeasuredRow], name: str) -> Interval | None:
     return Interval.of(values) if values else None
 
 
-def flat(found: Mapping[str, Interval | None]) -> dict[str, float | None]:
+def flat(means: Mapping[str, Interval | None]) -> dict[str, float | None]:
     """Columns of a CSV file: each mean by its name, and its half width as NAME_ci95."""
     columns: dict[str, float | None] = {}
-    for name, one in found.items():
-        columns |= {name: one.mean if one else None, f"{name}_ci95": one.half_width if one else None}
+    for name, mean in means.items():
+        columns |= {name: mean.mean if mean else None, f"{name}_ci95": mean.half_width if mean else None}
     return columns
 
 

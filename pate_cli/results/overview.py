@@ -1,4 +1,4 @@
-"""The table of rows of any commands: a column for each setting in which they differ, averages, a pivot."""
+"""`pate table`: rows of any commands, with columns for settings that differ, averages, or a pivot."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def overview(
 
 
 def _plain(lines: Sequence[_Line], *, metrics: bool) -> Table:
-    """A line a row."""
+    """Table with one line per row."""
     extras = _telling([texts for row, texts in lines if row.n])
     lines = sorted(lines, key=lambda line: (_order(line[0]), sort_keys(line[1].get(k, "") for k in extras)))
     shown = [row for row, _ in lines if row.n]
@@ -95,10 +95,10 @@ def _plain(lines: Sequence[_Line], *, metrics: bool) -> Table:
 
 def _averages(lines: Sequence[_Line], by: Sequence[str], pivot: str | None) -> Table:
     """Means of finished rows that agree in some settings."""
-    texts = [each for _, each in lines]
-    keys = [_known("--by", key, texts) for key in by]
+    texts = [row_texts for _, row_texts in lines]
+    keys = [_checked_setting("--by", key, texts) for key in by]
     if pivot is not None:
-        pivot = _known("--pivot", pivot, texts)
+        pivot = _checked_setting("--pivot", pivot, texts)
         keys = [key for key in keys or (*_ALWAYS[:2], "eps", *_telling(texts)) if key != pivot]
     chosen = [*keys, *([] if pivot is None else [pivot])]
     groups: dict[tuple[str, ...], list[_Line]] = {}
@@ -150,7 +150,7 @@ def _average(rows: Sequence[MeasuredRow], *, pool: bool) -> tuple[dict[str, Any]
     return record, {
         "runs": str(len(rows)),
         "n": str(n),
-        _LABELS: _given(record["n_answered"], record["n_asked"]),
+        _LABELS: _answered_of_asked(record["n_answered"], record["n_asked"]),
         "eps": span(spent, "g"),
         _USED: number(record["eps_ex_post"]),
         _ACCURACY: number(accuracy),
@@ -215,7 +215,7 @@ def _column(head: str, cells: Sequence[str], details: Sequence[str] = ()) -> Hea
 def _cells(row: MeasuredRow) -> dict[str, str]:
     """Cells of a row, besides its settings."""
     return {
-        _LABELS: _given(row.mean("n_answered"), row.mean("n_asked")),
+        _LABELS: _answered_of_asked(row.mean("n_answered"), row.mean("n_asked")),
         _USED: number(row.mean("eps_ex_post")),
         _ACCURACY: number(row.over("accuracy")),
         _EXACT: number(row.mean("ceiling")),
@@ -262,8 +262,8 @@ def _record(
     return record | {key: text.get(key) for key in extras if key not in record}
 
 
-def _known(option: str, key: str, texts: Sequence[dict[str, str]]) -> str:
-    """Name of a setting here, checked."""
+def _checked_setting(option: str, key: str, texts: Sequence[dict[str, str]]) -> str:
+    """Name of the setting that an option means; InputError if no row has it."""
     names = list(dict.fromkeys((*_ALWAYS, *(name for text in texts for name in text if name != "method"))))
     name = SYNONYMS.get(key, key)
     if name not in names:
@@ -276,7 +276,7 @@ def _interval_note(half_widths: Iterable[float | None]) -> list[str]:
     return [f"{T_NOTE}."] if any(half_width is not None for half_width in half_widths) else []
 
 
-def _given(answered: float | None, asked: float | None) -> str:
+def _answered_of_asked(answered: float | None, asked: float | None) -> str:
     """Labels given of those asked for; of a mechanism that asks nothing, a dash."""
     return f"{_count(answered)}/{_count(asked)}" if asked else ABSENT
 
@@ -301,12 +301,12 @@ def _footnotes(rows: Sequence[MeasuredRow], left_out: int) -> list[str]:
         lines.append(
             f"{what}: one configuration on different data: SHA-256 {', '.join(names)}, in this order"
         )
-    said: dict[str, list[str]] = {}  # by their words, whatever their numbers
+    by_words: dict[str, list[str]] = {}  # warnings by their words, whatever their numbers
     for row in rows:
         for text in warnings(row):
-            said.setdefault(re.sub(r"\d[\d.,]*", "", text), []).append(f"warning: {_name(row)}: {text}")
+            by_words.setdefault(re.sub(r"\d[\d.,]*", "", text), []).append(f"warning: {_name(row)}: {text}")
     lines += [
-        f"{first}{f'; so in {len(others):,} more rows' if others else ''}" for first, *others in said.values()
+        f"{first}{f'; so in {len(more):,} more rows' if more else ''}" for first, *more in by_words.values()
     ]
     return lines + [
         f"{row.status}: {_name(row)}: {row.reason or 'no message'}" for row in rows if row.status != "ok"
@@ -324,13 +324,13 @@ def warnings(row: MeasuredRow) -> list[str]:
     asked, budget = row.mean("queries_wanted"), row["budget"]
     if asked is not None and budget and asked < _FEW * budget:
         filled = row.mean("n_asked") != asked
-        rest = (
+        fill_hint = (
             "the rest of the budget was asked of random points (mechanism.fill)"
             if filled
             else "mechanism.fill=true asks the rest of random points, at the same guarantee"
         )
         texts.append(
-            f"the active learner asked {_count(asked)} of {budget:.0f} points: {rest}; a larger "
+            f"the active learner asked {_count(asked)} of {budget:.0f} points: {fill_hint}; a larger "
             "mechanism.mellowness wants more"
         )
     accuracy, share = row.mean("accuracy"), row.mean("majority_class")
@@ -340,10 +340,10 @@ def warnings(row: MeasuredRow) -> list[str]:
         ranks = auc is not None and auc > _RANKS
         rather = f"; but it ranks (ROC AUC {number(auc)}): see pate predict --threshold" if ranks else ""
         texts.append(f"the student is no better than {than}{rather}")
-    if alike := row.over("one_class"):
+    if constant := row.over("one_class"):
         texts.append(
-            f"the student gives one class to all public points in {alike.n} of {row.n} repeats: it learned "
-            "nothing, or nearly all records are of that class"
+            f"the student gives one class to all public points in {constant.n} of {row.n} repeats: it "
+            "learned nothing, or nearly all records are of that class"
         )
     votes, exact = row.mean("vote_accuracy"), row.mean("ceiling")
     if accuracy is not None and votes is not None and exact is not None:

@@ -1,4 +1,4 @@
-"""What a command says and leaves: the answer, tables, the page, and their files.
+"""Report of a command and its page: the answer, tables, figures, and their files.
 
 A page has one skeleton and one style sheet for every result: answer, figure, one table, what to do next;
 everything else is folded. Texts have the marks of `marks`: names in backticks, `**` around strong words. All
@@ -64,7 +64,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A result as somebody reads it who was not there."""
+    """A page of a result, for readers who did not run it."""
 
     title: str
     kicker: str  # command or kind, data
@@ -207,18 +207,18 @@ class Report:
         return render(self.page or Page(title="", kicker="", answer=self.answer))
 
 
-def checked_directory(given: Path | None, default: Path, command: str) -> Path:
+def checked_directory(chosen: Path | None, default: Path, command: str) -> Path:
     """Choose the directory for the results, and check before the work that they can be written.
 
     Directories above the default one may be missing. Results of another `command` are not written over.
     """
-    directory = given or default
-    check_directory(directory, parents=given is None)
+    directory = chosen or default
+    check_directory(directory, parents=chosen is None)
     if (directory / RECORD_NAME).is_file():
         raise InputError(f"--output {directory}: has the files of a run; give another directory")
-    there = "sweep" if any(directory.glob(f"[0-9]*/{RECORD_NAME}")) else command_of(directory / REPEATS)
-    if there not in ("", command):
-        raise InputError(f"--output {directory}: has the files of a {there}; give another directory")
+    writer = "sweep" if any(directory.glob(f"[0-9]*/{RECORD_NAME}")) else command_of(directory / REPEATS)
+    if writer not in ("", command):
+        raise InputError(f"--output {directory}: has the files of a {writer}; give another directory")
     for path in _earlier(directory):
         if path.is_dir():
             raise InputError(f"--output {directory}: {path.name} in it is a directory; give another place")
@@ -226,7 +226,7 @@ def checked_directory(given: Path | None, default: Path, command: str) -> Path:
 
 
 def _earlier(directory: Path) -> list[Path]:
-    """Paths named as the files of findings."""
+    """Files of an earlier report in a directory."""
     return [path for pattern in _OURS for path in directory.glob(pattern)]
 
 

@@ -53,19 +53,19 @@ def paired(rows: Iterable[MeasuredRow], method: str) -> Table:
 def _base(row: MeasuredRow, bases: Sequence[MeasuredRow]) -> tuple[MeasuredRow | None, str]:
     """Row to compare another one with; None with the reason if there is none."""
     where = f"{row['dataset']}, {row['method']}, eps {number(row['eps'], 'g')}"
-    alike = [base for base in bases if all(base[name] == row[name] for name in ("dataset", "eps"))]
-    if not alike and row["eps"] == float("inf"):  # a baseline, the same at every eps
+    comparable = [base for base in bases if all(base[name] == row[name] for name in ("dataset", "eps"))]
+    if not comparable and row["eps"] == float("inf"):  # a baseline, the same at every eps
         return None, ""
-    if not alike:
+    if not comparable:
         return None, f"{where}: {bases[0]['method']} has no row with the same data and eps"
-    same = [base for base in alike if not other_splits(row, base)]
-    if not same:
-        return None, f"{where}: {other_splits(row, alike[0])}"
-    common = [sum(base[name] == row[name] for name in row.left) for base in same]
-    best = [base for base, count in zip(same, common, strict=True) if count == max(common)]
+    same_splits = [base for base in comparable if not other_splits(row, base)]
+    if not same_splits:
+        return None, f"{where}: {other_splits(row, comparable[0])}"
+    n_common = [sum(base[name] == row[name] for name in row.left) for base in same_splits]
+    best = [base for base, count in zip(same_splits, n_common, strict=True) if count == max(n_common)]
     if len(best) > 1:
-        apart = differing([base.columns for base in best], best[0].left)
-        names = ", ".join(name for name in apart if name != "job") or "their directories"
+        settings = differing([base.columns for base in best], best[0].left)
+        names = ", ".join(name for name in settings if name != "job") or "their directories"
         raise InputError(
             f"--paired {bases[0]['method']}: {where}: several of its rows fit, which differ in {names}; give "
             "the directories of one"

@@ -38,72 +38,72 @@ _COUNTS = (
 _PRINTED = "printed_accuracy"
 
 
-def recipe_report(found: Findings, next_step: NextStep | None = None) -> Report:
+def recipe_report(findings: Findings, next_step: NextStep | None = None) -> Report:
     """Answer, figure, rows beside the printed ones, what differs; the rest is folded."""
-    judged = [verdict for verdict in found.claims if verdict.label != OWN and verdict.verdict != OWN]
-    table = _rows(found) if found.rows else found.table
-    headline = _headline(found, judged)
-    drawn = _drawn(found)
-    figure = _figure(found)
+    judged = [verdict for verdict in findings.claims if verdict.label != OWN and verdict.verdict != OWN]
+    table = _rows(findings) if findings.rows else findings.table
+    headline = _headline(findings, judged)
+    drawn = _drawn(findings)
+    figure = _figure(findings)
     differs = [verdict for verdict in judged if verdict.word != _AGREES]
     sections = [] if figure else [Section("Figure" if len(drawn) == 1 else "Figures", _images(drawn))]
-    sections.append(Section("Row by row" if found.rows else "Table", [("table", table)]))
+    sections.append(Section("Row by row" if findings.rows else "Table", [("table", table)]))
     sections.append(Section("What differs from the paper, or cannot be told", _claims(differs)))
     if next_step:
         sections.append(Section(f"Next: {next_step[0]}", [("code", next_step[1])]))
     page = Page(
-        title=found.about.title,
-        kicker=f"{name(' '.join(found.command[:3]))} · {found.about.source}",
+        title=findings.about.title,
+        kicker=f"{name(' '.join(findings.command[:3]))} · {findings.about.source}",
         answer=headline,
-        lede=found.about.shows if headline != found.about.shows else "",
+        lede=findings.about.shows if headline != findings.about.shows else "",
         caution="A quick run, of small sizes: it shows that everything works, and decides nothing."
-        * found.quick,
-        facts=_facts(found, judged),
+        * findings.quick,
+        facts=_facts(findings, judged),
         figure=figure,
         caption="Ours solid, with 95% intervals; dashed and hollow as printed." if figure else "",
         sections=[section for section in sections if section.blocks],
-        details=_details(found, judged, drawn if figure else {}),
-        footer=[" · ".join(f"{key} {value}" for key, value in found.sources.items())],
+        details=_details(findings, judged, drawn if figure else {}),
+        footer=[" · ".join(f"{key} {value}" for key, value in findings.sources.items())],
     )
     claims = [f"Claims of the paper: {counted(v.word for v in judged)}."] if judged else []
     return Report(
         answer=headline,
         table=table,
         page=page,
-        notes=[*[_PAIRS] * bool(found.rows), *claims],
-        explain=[found.table.note, *found.notes],
+        notes=[*[_PAIRS] * bool(findings.rows), *claims],
+        explain=[findings.table.note, *findings.notes],
         next_step=next_step,
-        files={"table": found.table, **found.more},
+        files={"table": findings.table, **findings.more},
         images=_files(drawn),
-        verdicts=[asdict(v) | {"verdict": v.word} for v in (*found.rows, *found.claims)],
-        failures=found.failures,
+        verdicts=[asdict(v) | {"verdict": v.word} for v in (*findings.rows, *findings.claims)],
+        failures=findings.failures,
     )
 
 
-def _headline(found: Findings, claims: Sequence[Verdict]) -> str:
+def _headline(findings: Findings, claims: Sequence[Verdict]) -> str:
     """Does the conclusion of the paper hold, and do its numbers."""
-    numbers = _numbers(found.rows)
+    numbers = _numbers(findings.rows)
     main = next((verdict for verdict in claims if not verdict.name.startswith(_ASIDE)), None)
-    if not found.rows or main is None:
+    if not findings.rows or main is None:
         if not claims:
-            return numbers or found.about.shows
+            return numbers or findings.about.shows
         return f"Of {count_of(len(claims), 'claim')} of the paper {_listed(Counter(v.word for v in claims))}."
-    stands = {
+    conclusions = {
         _AGREES: "The paper’s conclusion holds",
         SHOWN["differs"]: "The paper’s conclusion does not hold here",
         SHOWN["undecided"]: "Whether the paper’s conclusion holds cannot be told",
         SHOWN["no verdict"]: "Too few runs tell whether the paper’s conclusion holds",
         SHOWN["missing"]: "Whether the paper’s conclusion holds was not run",
     }
-    said = stands.get(main.word, f"The paper’s conclusion: {main.word}")
-    return f"{said}: {main.name}. {numbers}"
+    conclusion = conclusions.get(main.word, f"The paper’s conclusion: {main.word}")
+    return f"{conclusion}: {main.name}. {numbers}"
 
 
 def _numbers(rows: Sequence[Verdict]) -> str:
     """How many printed numbers agree, and by how much the others are off."""
     words = Counter(verdict.word for verdict in rows)
-    told = [verdict for verdict in rows if verdict.word in (_AGREES, _HIGHER, _LOWER)]
-    if not told:
+    judged = [verdict for verdict in rows if verdict.word in (_AGREES, _HIGHER, _LOWER)]
+    if not judged:
         return f"Its numbers: {_listed(words)}." if words else ""
     if words[_AGREES] == len(rows):
         return f"All {len(rows)} printed numbers agree." if len(rows) > 1 else "The printed number agrees."
@@ -123,10 +123,10 @@ def _listed(words: Counter[str]) -> str:
     return listed(f"{n} {plural.get(word, word) if n > 1 else word}" for word, n in words.most_common())
 
 
-def _rows(found: Findings) -> Table:
+def _rows(findings: Findings) -> Table:
     """Ours beside the printed numbers, and a verdict a row; a table of the paper's with 80 columns."""
-    verdicts = {verdict.name: verdict for verdict in found.rows}
-    records = [record for record in found.table.records if record["name"] in verdicts]
+    verdicts = {verdict.name: verdict for verdict in findings.rows}
+    records = [record for record in findings.table.records if record["name"] in verdicts]
     several = len({(record["dataset"], record.get("panel")) for record in records}) > 1
     counts = [
         (head, ours, printed, form)
@@ -153,13 +153,14 @@ def _rows(found: Findings) -> Table:
             verdict.word,
         ]
         cells.append(line)
-    note = f"{_PAIRS} {found.table.note.rpartition('if known. ')[2]}"
-    return Table(columns, cells, found.table.records, note, title="Ours beside the printed numbers")
+    note = f"{_PAIRS} {findings.table.note.rpartition('if known. ')[2]}"
+    return Table(columns, cells, findings.table.records, note, title="Ours beside the printed numbers")
 
 
-def _figure(found: Findings) -> str:
+def _figure(findings: Findings) -> str:
     """Ours and the printed accuracy against eps, where the rows of one data set have both."""
-    records = [record for record in found.table.records if found.rows and record.get("accuracy") is not None]
+    records = findings.table.records if findings.rows else []
+    records = [record for record in records if record.get("accuracy") is not None]
     finite = [record for record in records if math.isfinite(record["eps"])]
     if len({record["eps"] for record in finite}) < 2 or len({record["dataset"] for record in records}) > 1:
         return ""
@@ -168,7 +169,7 @@ def _figure(found: Findings) -> str:
     if len(set(points)) < len(points) or len(methods) > 4:
         return ""
     hues, drawn = colours(methods), []
-    for key, of, printed in (("accuracy", "here", False), (_PRINTED, "in the paper", True)):
+    for key, origin, printed in (("accuracy", "here", False), (_PRINTED, "in the paper", True)):
         for method in methods:
             line = [
                 (
@@ -181,35 +182,35 @@ def _figure(found: Findings) -> str:
             ]
             if line:
                 main = not printed and method == methods[-1]
-                drawn.append(Line(f"{method} {of}", line, hues[method], main=main, printed=printed))
+                drawn.append(Line(f"{method} {origin}", line, hues[method], main=main, printed=printed))
     without = [record["accuracy"] for record in records if math.isinf(record["eps"])]
     levels = [Level(f"without privacy, here {100 * max(without):.1f}", 100 * max(without))] if without else []
-    about = "; ".join(f"{line.name}: {', '.join(f'{y:.1f}' for _, y, _ in line.points)}" for line in drawn)
+    values = "; ".join(f"{line.name}: {', '.join(f'{y:.1f}' for _, y, _ in line.points)}" for line in drawn)
     delta = max((record["delta"] or 0.0 for record in finite), default=0.0)
     words = "accuracy on unseen records, %"
-    return lines(drawn, levels, title=f"{found.about.title}: {words}", desc=about, y=words, delta=delta)
+    return lines(drawn, levels, title=f"{findings.about.title}: {words}", desc=values, y=words, delta=delta)
 
 
-def _drawn(found: Findings) -> dict[str, tuple[bytes, bytes, float]]:
+def _drawn(findings: Findings) -> dict[str, tuple[bytes, bytes, float]]:
     """The recipe's own figures by name: PNG, SVG, and width in CSS pixels."""
-    if not found.figures:
+    if not findings.figures:
         return {}
     from pate_cli.results.figures import render  # matplotlib: a second
 
-    return {of: render(draw, f"{found.about.name}-{of}") for of, draw in found.figures.items()}
+    return {label: render(draw, f"{findings.about.name}-{label}") for label, draw in findings.figures.items()}
 
 
 def _images(drawn: dict[str, tuple[bytes, bytes, float]]) -> list[tuple[str, Any]]:
     return [
-        ("svg", (f"{of}: its numbers are in the tables", base64.b64encode(svg).decode(), round(width)))
-        for of, (_, svg, width) in drawn.items()
+        ("svg", (f"{figure}: its numbers are in the tables", base64.b64encode(svg).decode(), round(width)))
+        for figure, (_, svg, width) in drawn.items()
     ]
 
 
 def _files(drawn: dict[str, tuple[bytes, bytes, float]]) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
-    for index, (of, (png, svg, _)) in enumerate(drawn.items()):
-        stem = "figure" if index == 0 else f"figure-{of}"
+    for index, (figure, (png, svg, _)) in enumerate(drawn.items()):
+        stem = "figure" if index == 0 else f"figure-{figure}"
         files |= {f"{stem}.png": png, f"{stem}.svg": svg}
     return files
 
@@ -223,42 +224,42 @@ def _claims(claims: Sequence[Verdict]) -> list[tuple[str, Any]]:
     return [("table", Table(columns, [[v.name, v.reason, v.word] for v in claims], title="Claims"))]
 
 
-def _facts(found: Findings, claims: Sequence[Verdict]) -> list[Fact]:
-    counts = sorted({int(record["n"]) for record in found.table.records if record.get("n")})
+def _facts(findings: Findings, claims: Sequence[Verdict]) -> list[Fact]:
+    counts = sorted({int(record["n"]) for record in findings.table.records if record.get("n")})
     facts = []
-    if found.rows:
-        facts.append(Fact("Rows", str(len(found.rows)), counted(v.word for v in found.rows)))
+    if findings.rows:
+        facts.append(Fact("Rows", str(len(findings.rows)), counted(v.word for v in findings.rows)))
     if claims:
         facts.append(Fact("Claims of the paper", str(len(claims)), counted(v.word for v in claims)))
     if counts:
         facts.append(Fact("Measured", f"{counts[-1]} random splits", "of each row"))
-    if found.absent:
-        facts.append(Fact("Without numbers", str(len(found.absent)), "why is said below"))
+    if findings.absent:
+        facts.append(Fact("Without numbers", str(len(findings.absent)), "why is said below"))
     return facts[:4]
 
 
 def _details(
-    found: Findings, claims: Sequence[Verdict], drawn: dict[str, tuple[bytes, bytes, float]]
+    findings: Findings, claims: Sequence[Verdict], drawn: dict[str, tuple[bytes, bytes, float]]
 ) -> list[Section]:
-    agree = [f"{v.name}: {v.reason}" for v in claims if v.word == _AGREES]
-    own = [f"{v.name}: {v.reason}" for v in found.claims if v not in claims]
-    reasons = [f"{verdict.name}: **{verdict.word}**, {verdict.reason}" for verdict in found.rows]
-    absent = [f"{of}: {status}: {why}" for of, status, why in found.absent]
-    printed = [f"{key}: {_value(value)}" for key, value in found.about.printed.items()]
-    measured: list[tuple[str, Any]] = [("code", [found.command])]
-    if found.settings is not None and found.settings.cells:
-        measured.append(("table", found.settings))
-    if found.commands:
-        measured += [("p", "Each row by itself:"), ("code", list(found.commands.values()))]
+    agreeing = [f"{v.name}: {v.reason}" for v in claims if v.word == _AGREES]
+    questions = [f"{v.name}: {v.reason}" for v in findings.claims if v not in claims]
+    reasons = [f"{verdict.name}: **{verdict.word}**, {verdict.reason}" for verdict in findings.rows]
+    absent = [f"{row}: {status}: {why}" for row, status, why in findings.absent]
+    printed = [f"{key}: {_value(value)}" for key, value in findings.about.printed.items()]
+    measured: list[tuple[str, Any]] = [("code", [findings.command])]
+    if findings.settings is not None and findings.settings.cells:
+        measured.append(("table", findings.settings))
+    if findings.commands:
+        measured += [("p", "Each row by itself:"), ("code", list(findings.commands.values()))]
     sections = [
-        Section("What agrees with the paper", [("list", agree)] if agree else []),
+        Section("What agrees with the paper", [("list", agreeing)] if agreeing else []),
         Section("The verdict on each row", [("list", reasons)] if reasons else []),
         Section("Rows without numbers", [("list", absent)] if absent else [], "why"),
-        Section("Questions of our own", [("list", own)] if own else []),
-        *(Section(_TITLES.get(stem, stem), [("table", table)]) for stem, table in found.more.items()),
-        Section("Every number", [("table", found.table)] if found.rows else []),
+        Section("Questions of our own", [("list", questions)] if questions else []),
+        *(Section(_TITLES.get(stem, stem), [("table", table)]) for stem, table in findings.more.items()),
+        Section("Every number", [("table", findings.table)] if findings.rows else []),
         Section("Figures for a paper", _images(drawn)),
-        Section("What to know about it", [("list", list(found.notes))] if found.notes else []),
+        Section("What to know about it", [("list", list(findings.notes))] if findings.notes else []),
         Section("Printed in the paper", [("list", printed)] if printed else []),
         Section("How this was measured", measured),
         Section(
@@ -271,5 +272,5 @@ def _details(
 
 def _value(value: Any) -> str:
     if isinstance(value, dict):
-        return "; ".join(f"{of}: {item}" for of, item in value.items())
+        return "; ".join(f"{key}: {item}" for key, item in value.items())
     return "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

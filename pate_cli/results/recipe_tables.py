@@ -15,7 +15,7 @@ __all__ = ["KEYS", "PRINTED", "Pair", "chosen", "difference", "digits_of", "erro
 __all__ += ["paired_table", "pairs", "recipe_table", "value_of"]
 
 KEYS = ("dataset", "method", "panel", "eps", "cutoff", "teachers", "name")
-"""By which rows are chosen."""
+"""Columns by which `where` of a recipe chooses rows."""
 
 PRINTED = tuple(
     f"printed_{name}"
@@ -79,18 +79,18 @@ class Pair:
         return paired_difference(self.of, self.minus, name)
 
 
-def pairs(rows: Sequence[MeasuredRow], of: str, minus: str) -> list[Pair]:
+def pairs(rows: Sequence[MeasuredRow], method: str, reference: str) -> list[Pair]:
     """Rows of two methods with the same panel, teachers and budget, where both have numbers."""
-    return [pair for pair in matches(rows, of, minus) if pair.of.n and pair.minus.n]
+    return [pair for pair in matches(rows, method, reference) if pair.of.n and pair.minus.n]
 
 
-def matches(rows: Sequence[MeasuredRow], of: str, minus: str) -> list[Pair]:
+def matches(rows: Sequence[MeasuredRow], method: str, reference: str) -> list[Pair]:
     """Rows of two methods with the same panel, teachers and budget, those without numbers too."""
     return [
         Pair(row, other)
         for other in rows
         for row in rows
-        if (row["method"], other["method"]) == (of, minus)
+        if (row["method"], other["method"]) == (method, reference)
         and all(row[key] == other[key] for key in ("panel", "eps", "splits"))
     ]
 
@@ -125,7 +125,7 @@ def recipe_table(rows: Sequence[MeasuredRow], verdicts: dict[str, Verdict], marg
 
 
 def _measured() -> list[tuple[Head, Callable[[MeasuredRow], str]]]:
-    """Columns where nothing is printed."""
+    """Columns of a recipe without printed numbers."""
     return [
         (Head("answered", "queries"), lambda row: _mean(row.over("answered"), ".1f")),
         (Head("asked", "queries"), lambda row: _mean(row.over("asked"), ".1f")),
@@ -203,10 +203,10 @@ def paired_table(compared: Sequence[Pair]) -> Table:
     return Table(columns, cells, records, note)
 
 
-def _mean(found: Interval | None, form: str = ".4f", *, ci: bool = True) -> str:
-    if found is not None and form == ".1f" and found.half_width == 0 and found.mean.is_integer():
-        return f"{found.mean:.0f}"
-    return number(found if ci else found and found.mean, form)
+def _mean(mean: Interval | None, form: str = ".4f", *, ci: bool = True) -> str:
+    if mean is not None and form == ".1f" and mean.half_width == 0 and mean.mean.is_integer():
+        return f"{mean.mean:.0f}"
+    return number(mean if ci else mean and mean.mean, form)
 
 
 def _whole(value: float | None) -> int | None:

@@ -84,8 +84,8 @@ class RunRecord(Summary):
     def to_dict(self) -> dict[str, Any]:
         """Make the content of `result.json`: JSON's own types, infinities as "inf", nan as null."""
         content = {name: getattr(self, name) for name in ("schema_version", *_KINDS)}
-        if (found := self.accuracy) is not None:
-            content["accuracy"] = {"mean": found.mean, "ci95": found.half_width, "n": found.n, "law": _LAW}
+        if (mean := self.accuracy) is not None:
+            content["accuracy"] = {"mean": mean.mean, "ci95": mean.half_width, "n": mean.n, "law": _LAW}
         content["diagnostics"] = {"note": DIAGNOSTICS_NOTE, **self.diagnostics}
         result: dict[str, Any] = plain(content)
         return {**result, "notes": NOTES}

@@ -64,8 +64,8 @@ def write_repeats_of_jobs(directory: Path) -> None:
         job = {"job": path.parent.name}
         with contextlib.suppress(DataError):
             for row in _run(path):
-                left = dict(takewhile(lambda item: item[0] != "eps", row.columns.items()))
-                rows.append(replace(row, columns=left | job | row.columns))
+                before_eps = dict(takewhile(lambda item: item[0] != "eps", row.columns.items()))
+                rows.append(replace(row, columns=before_eps | job | row.columns))
     if len(rows) > 1:
         rows.sort(key=lambda row: (len(row.columns["job"]), row.columns["job"]))
         frame = _frame(rows, 0, constant=False).drop(columns="directory")
@@ -172,10 +172,10 @@ def _run(path: Path) -> list[_Row]:
     plan = {name: value for name, value in record.plan.items() if isinstance(value, int)}  # not `private`
     columns |= {"budget": plan.get("ell"), "cutoff": plan.get("cutoff")}
     columns |= {"n_teachers": record.n_teachers}
-    beside = path.with_name(REPEATS)
-    if record.accuracy is not None and not beside.is_file():
+    file = path.with_name(REPEATS)
+    if record.accuracy is not None and not file.is_file():
         raise DataError(f"there is no {REPEATS} beside it")
-    parsed = _parsed(beside) if beside.is_file() else []
+    parsed = _parsed(file) if file.is_file() else []
     if parsed and "row" in parsed[0]:  # public numbers that a record has not
         public = takewhile(lambda name: name != "row", parsed[0])
         columns |= {name: parsed[0][name] for name in public if name not in columns}

@@ -39,10 +39,10 @@ class RepeatsFile:
 
     def __init__(self, directory: Path, rows: Mapping[str, Mapping[str, Any]]) -> None:
         self.path = directory / REPEATS
-        left = dict.fromkeys(n for row in rows.values() for n in takewhile(lambda n: n != "eps", row))
-        same = {*left}.difference(NAMES, differing(list(rows.values()), left))
-        self._left = [name for name in left if name not in same]
-        self._rows = {name: {k: v for k, v in row.items() if k not in same} for name, row in rows.items()}
+        before_eps = dict.fromkeys(n for row in rows.values() for n in takewhile(lambda n: n != "eps", row))
+        constant = {*before_eps}.difference(NAMES, differing(list(rows.values()), before_eps))
+        self._left = [name for name in before_eps if name not in constant]
+        self._rows = {name: {k: v for k, v in row.items() if k not in constant} for name, row in rows.items()}
         self._done: dict[str, dict[int, RepeatResult | str]] = {name: {} for name in rows}
         self._next = -math.inf
 

@@ -35,65 +35,64 @@ _PLAN = "that follows from their settings, before any work"
 _FEW = 4  # methods that are listed by name
 
 
-def headline(answer: Advice, data: str = "") -> str:
+def headline(advice: Advice, data: str = "") -> str:
     """What was found, in one or two sentences; `data` names the records of a single row."""
-    board, metric = answer.board, answer.metric
-    value = board.values(answer.eps).get(answer.method) if answer.method else None
+    board, metric = advice.board, advice.metric
+    value = board.values(advice.eps).get(advice.method) if advice.method else None
     if value is None:
         if board.rows and all(ended(row.status) == CANNOT for row in board.rows):
             return f"No method can run{f' on {data}' * bool(data)}: {_PLAN}."
         return f"Nothing was measured{f' on {data}' * bool(data)}: no repeat is done."
-    of, at = f" of {data}" if data else "", _at(answer.eps)
-    if not answer.useful:
-        over, needed = answer.over_constant(answer.method), answer.repeats_over_constant
+    of_data, at = f" of {data}" if data else "", _at(advice.eps)
+    if not advice.useful:
+        over, needed = advice.over_constant(advice.method), advice.repeats_over_constant
         worse = over is not None and over.mean < 0
-        told = f"{_points(answer, -over if over and worse else over)} {'worse' if worse else 'better'}"
-        more = f"; about {needed:,} splits would tell" if needed else ""
+        difference = f"{_points(advice, -over if over and worse else over)} {'worse' if worse else 'better'}"
+        hint = f"; about {needed:,} splits would tell" if needed else ""
         return (
-            f"No method is better than a constant answer{at}, as far as {_splits(answer.repeats)} can tell: "
-            f"{name(answer.method)} is {told}{more}."
+            f"No method is better than a constant answer{at}, as far as {_splits(advice.repeats)} can tell: "
+            f"{name(advice.method)} is {difference}{hint}."
         )
-    level = _level(answer, value, ci=len(board.rows) == 1)
-    if len(board.rows) == 1 and not answer.limit:
-        return f"{name(answer.method)}{at} {_does(answer, level)}{of}."
-    lost = answer.lost()
+    level = _level(advice, value, ci=len(board.rows) == 1)
+    if len(board.rows) == 1 and not advice.limit:
+        return f"{name(advice.method)}{at} {_does(advice, level)}{of_data}."
+    lost = advice.lost()
     if lost is not None:
         below = lost.mean >= 0
-        best = "the best model " * (answer.limit == LIMIT and not below)
+        best = "the best model " * (advice.limit == LIMIT and not below)
         than = f"{metric.less if below else metric.more} than {best}without privacy"
-        points = _points(answer, lost if below else -lost)
-        does = f"{at.strip().capitalize()} it {_does(answer, level)}{of}"
-        return f"Use {name(answer.method)}. {does}, {points} {than}."
-    other = next(iter(answer.open), answer.runner_up)
+        points = _points(advice, lost if below else -lost)
+        does = f"{at.strip().capitalize()} it {_does(advice, level)}{of_data}"
+        return f"Use {name(advice.method)}. {does}, {points} {than}."
+    other = next(iter(advice.open), advice.runner_up)
     if not other:
-        return f"{name(answer.method)}{at} {_does(answer, level)}{of}."
-    gap = board.lead(answer.method, other, answer.eps)
+        return f"{name(advice.method)}{at} {_does(advice, level)}{of_data}."
+    gap = board.lead(advice.method, other, advice.eps)
     if gap is None or gap.half_width is None or gap.sign == 0:
         behind = gap is None or gap.mean >= 0
-        points = "" if gap is None else _points(answer, gap if behind else -gap)
+        points = "" if gap is None else _points(advice, gap if behind else -gap)
         by = "" if gap is None else f", with {points} {metric.less if behind else metric.more}"
-        return (
-            f"{name(answer.method)}{at} {_does(answer, level)}{of}; {name(other)} cannot be told from it{by}."
-        )
-    every = " at every eps" if answer.best_everywhere and len(board.budgets) > 1 else ""
+        does = f"{_does(advice, level)}{of_data}"
+        return f"{name(advice.method)}{at} {does}; {name(other)} cannot be told from it{by}."
+    every = " at every eps" if advice.best_everywhere and len(board.budgets) > 1 else ""
     most = "the most accurate" if metric.unit == "points" and metric.name == "accuracy" else "the best"
-    lead = f"{_points(answer, gap)} {metric.more} than {name(other)}"
-    return f"{name(answer.method)} is {most}{every}: {level}{at}, {lead}."
+    difference = f"{_points(advice, gap)} {metric.more} than {name(other)}"
+    return f"{name(advice.method)} is {most}{every}: {level}{at}, {difference}."
 
 
-def _does(answer: Advice, level: str) -> str:
-    """What a method with this level does."""
-    if answer.metric.name == "accuracy":
+def _does(advice: Advice, level: str) -> str:
+    """Verb phrase of a level, as "is right on 80% of unseen records"."""
+    if advice.metric.name == "accuracy":
         return f"is right on {level} of unseen records"
-    return f"has a {answer.metric.words} of {level} on unseen records"
+    return f"has a {advice.metric.words} of {level} on unseen records"
 
 
-def _level(answer: Advice, value: Interval | float | None, *, ci: bool = False) -> str:
-    return answer.metric.level(value, ci=ci) + answer.metric.percent
+def _level(advice: Advice, value: Interval | float | None, *, ci: bool = False) -> str:
+    return advice.metric.level(value, ci=ci) + advice.metric.percent
 
 
-def _points(answer: Advice, gap: Interval | None) -> str:
-    return f"{answer.metric.text(gap)} {answer.metric.unit}"
+def _points(advice: Advice, gap: Interval | None) -> str:
+    return f"{advice.metric.text(gap)} {advice.metric.unit}"
 
 
 def _splits(n: int) -> str:
@@ -104,79 +103,79 @@ def _at(eps: float) -> str:
     return f" at eps {eps:g}" if math.isfinite(eps) else " without privacy"
 
 
-def constant_clause(answer: Advice) -> str:
+def constant_clause(advice: Advice) -> str:
     """What a constant answer gets, as a clause; empty if that is not known."""
-    level = answer.constant
+    level = advice.constant
     if level is None:
         return ""
-    if answer.metric.name == "roc_auc":
+    if advice.metric.name == "roc_auc":
         return "50% is guessing"
-    common = most_common(answer.board)
+    common = most_common(advice.board)
     always = f"always answering {quoted(common)}" if common else "always giving the most common class"
-    if answer.metric.name == "log_loss":
+    if advice.metric.name == "log_loss":
         always = "always giving the shares of the classes"
-    verb = "is right on" if answer.metric.name == "accuracy" else "gets"
-    return f"{always} {verb} {_level(answer, level)}"
+    verb = "is right on" if advice.metric.name == "accuracy" else "gets"
+    return f"{always} {verb} {_level(advice, level)}"
 
 
-def lede(answer: Advice) -> str:
+def lede(advice: Advice) -> str:
     """What the answer depends on, in at most a few sentences."""
     sentences = []
-    if clause := constant_clause(answer):
+    if clause := constant_clause(advice):
         sentences.append(f"{clause[0].upper()}{clause[1:]}.")
-    if answer.metric.name == "roc_auc":
-        share = answer.largest_share
+    if advice.metric.name == "roc_auc":
+        share = advice.largest_share
         so = "So" if share is None else f"One class has {100 * share:.1f}% of the records, so"
         sentences.append(f"{so} methods are compared by how well they rank: ROC AUC.")
-    if len(costs := cost(answer)) > 1:
-        unit = f" {answer.metric.unit}"
+    if len(costs := cost(advice)) > 1:
+        unit = f" {advice.metric.unit}"
         parts = [f"{text}{unit * (not k)} at eps {eps:g}" for k, (eps, text) in enumerate(costs.items())]
         sentences.append(f"Privacy costs {listed(parts)}.")
-    if answer.repeats == 1:
+    if advice.repeats == 1:
         sentences.append("One split has no interval: nothing can be told apart; ten would tell more.")
-    elif answer.useful and len(answer.verdicts) > 1:
-        sentences.append(_others(answer))
+    elif advice.useful and len(advice.verdicts) > 1:
+        sentences.append(_others(advice))
     return " ".join(filter(None, sentences))
 
 
-def _others(answer: Advice) -> str:
+def _others(advice: Advice) -> str:
     """Which other methods cannot be told from it, and what would tell."""
-    alike, splits = answer.open, _splits(answer.repeats)
+    undecided, splits = advice.open, _splits(advice.repeats)
     others = {
-        other: answer.board.lead(answer.method, other, answer.eps)
-        for other in answer.board.values(answer.eps)
-        if other != answer.method and other not in alike
+        other: advice.board.lead(advice.method, other, advice.eps)
+        for other in advice.board.values(advice.eps)
+        if other != advice.method and other not in undecided
     }
     worse = bool(others) and all(lead is not None and lead.sign > 0 for lead in others.values())
-    if not alike:
+    if not undecided:
         return f"No other method is as good, as far as {splits} can tell." if worse else ""
-    names = listed(map(name, alike)) if len(alike) <= _FEW else f"{len(alike)} other methods"
-    text = f"{names} cannot be told from {name(answer.method)} on {splits}"
-    needed = [n for n in alike.values() if n is not None]
-    if needed and len(needed) == len(alike):
+    names = listed(map(name, undecided)) if len(undecided) <= _FEW else f"{len(undecided)} other methods"
+    text = f"{names} cannot be told from {name(advice.method)} on {splits}"
+    needed = [n for n in undecided.values() if n is not None]
+    if needed and len(needed) == len(undecided):
         text += f"; about {max(needed):,} would tell, if the differences stay"
     return f"{text}; all others are worse." if worse and not needed else f"{text}."
 
 
-def cost(answer: Advice) -> dict[float, str]:
+def cost(advice: Advice) -> dict[float, str]:
     """What the method loses to privacy at each eps, in the unit of the measure."""
-    gaps = {eps: answer.lost(eps=eps) for eps in answer.board.budgets}
-    return {eps: answer.metric.text(Interval(gap.mean, None, 1)) for eps, gap in gaps.items() if gap}
+    gaps = {eps: advice.lost(eps=eps) for eps in advice.board.budgets}
+    return {eps: advice.metric.text(Interval(gap.mean, None, 1)) for eps, gap in gaps.items() if gap}
 
 
-def caution(answer: Advice) -> str:
+def caution(advice: Advice) -> str:
     """What could do harm: the page is not to be shown around."""
-    choice = ", and the choice by them," if len(answer.board.methods) > 1 else ""
+    choice = ", and the choice by them," if len(advice.board.methods) > 1 else ""
     tune = " `pate tune` makes the choice within the budget." if choice else ""
     return (
         f"**Keep this page inside.** Its numbers{choice} come from private records without protection.{tune}"
     )
 
 
-def verdict_rule(answer: Advice) -> list[str]:
+def verdict_rule(advice: Advice) -> list[str]:
     """The meaning of the verdicts that stand in the table."""
-    known = PREFERRED in answer.board.values(answer.eps)
-    first = name(PREFERRED) if known else "the method with the best mean"
+    preferred = PREFERRED in advice.board.values(advice.eps)
+    first = name(PREFERRED) if preferred else "the method with the best mean"
     rules = {
         USE: f"“Use this” is {first}, unless another method is better by more than the 95% interval of the "
         "difference, or that one is not better than a constant answer and another is.",
@@ -190,7 +189,7 @@ def verdict_rule(answer: Advice) -> list[str]:
         BROKE: "“Broke off”: an error.",
         NOT_RUN: "“Not run”: the command was ended before.",
     }
-    return [text for word, text in rules.items() if word in answer.verdicts.values()]
+    return [text for word, text in rules.items() if word in advice.verdicts.values()]
 
 
 def protected(rows: Sequence[MeasuredRow]) -> str:

@@ -51,33 +51,33 @@ class Level:
 
 def colours(names: Sequence[str]) -> dict[str, str]:
     """Hue of each method, the same in every figure that has frequent methods alone."""
-    known = [ALIASES.get(name, name) for name in names]
-    hues = {name: _HUES[FREQUENT.index(of)] for name, of in zip(names, known, strict=True) if of in FREQUENT}
+    frequent = {name: ALIASES.get(name, name) for name in names}
+    hues = {name: _HUES[FREQUENT.index(alias)] for name, alias in frequent.items() if alias in FREQUENT}
     free = [hue for hue in _HUES if hue not in hues.values()] or [*_HUES]
     others = [name for name in names if name not in hues]
     return hues | {name: free[number % len(free)] for number, name in enumerate(others)}
 
 
 def best_attack(eps: float, delta: float = 0.0) -> float:
-    """Most that a guess between two equally likely values of one record is right, in percent."""
+    """Success of the best attack that guesses between two equally likely values of a record, in percent."""
     if eps > 700:
         return 100.0
     return 100 * (math.exp(eps) + delta) / (1 + math.exp(eps))
 
 
-def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+def spread(targets: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Places near the wanted ones, in their order, at least `gap` apart and within the limits."""
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    order = sorted(range(len(targets)), key=lambda i: targets[i])
     groups: list[tuple[float, int]] = []  # place of the first, how many
     for i in order:
-        groups.append((wanted[i], 1))
+        groups.append((targets[i], 1))
         while len(groups) > 1 and groups[-2][0] + groups[-2][1] * gap > groups[-1][0]:
             (first, n), (second, m) = groups[-2:]
             groups[-2:] = [((n * first + m * (second - n * gap)) / (n + m), n + m)]
     placed = [first + k * gap for first, n in groups for k in range(n)]
     over = max(0.0, placed[-1] - high) if placed else 0.0
     placed = [max(low + k * gap, y - over) for k, y in enumerate(placed)]
-    places = [0.0] * len(wanted)
+    places = [0.0] * len(targets)
     for i, y in zip(order, placed, strict=True):
         places[i] = y
     return places
@@ -92,7 +92,7 @@ def lines(
     y: str,
     delta: float | None = None,
 ) -> str:
-    """Both drawings of values against eps; with `delta` the success of the best attack stands under it."""
+    """SVG of values against eps, wide and narrow; with `delta`, the best attack's success below the axis."""
     return "\n".join(
         _lines(drawn, levels, title=title, desc=desc, y=y, delta=delta, wide=wide) for wide in (True, False)
     )
@@ -199,7 +199,7 @@ def _lines(
 
 
 def _drawing(parts: Sequence[str], width: int, height: float, *, title: str, desc: str, wide: bool) -> str:
-    """One of both drawings of a figure, of its parts."""
+    """SVG element around the parts of a drawing, for a wide or a narrow screen."""
     ident = "wide" if wide else "narrow"
     return (
         f'<svg class="{ident}" viewBox="0 0 {width} {height:g}" role="img" '
@@ -243,7 +243,7 @@ def _labelled(marks: Sequence[float], place: Callable[[float], float], room: flo
 
 
 class Share(NamedTuple):
-    """So many records of a bar, and what they are."""
+    """One part of a stacked bar: a number of records, and what they are."""
 
     size: int
     words: str
@@ -252,7 +252,7 @@ class Share(NamedTuple):
 
 
 def shares(rows: Sequence[tuple[str, Sequence[Share]]], *, title: str, desc: str) -> str:
-    """Both drawings of bars on one scale; words stand in a part where there is room, else below its bar."""
+    """SVG of stacked bars, wide and narrow; words stand in a part where there is room, else below its bar."""
     return "\n".join(_shares(rows, title, desc, wide=wide) for wide in (True, False))
 
 
@@ -284,7 +284,7 @@ def _shares(rows: Sequence[tuple[str, Sequence[Share]]], title: str, desc: str, 
 
 
 def ranges(rows: Sequence[tuple[str, tuple[float, float, float] | None]], *, title: str, desc: str) -> str:
-    """Both drawings of percentages with their intervals, a row each; None: cannot be told."""
+    """SVG of percentages with their intervals, one per row, wide and narrow; None: cannot be told."""
     return "\n".join(_ranges(rows, title, desc, wide=wide) for wide in (True, False))
 
 
@@ -303,13 +303,13 @@ def _ranges(
     for value in (0, 25, 50, 75, 100):
         out.append(f'<line class="grid" x1="{px(value):.1f}" x2="{px(value):.1f}" y1="4" y2="{bottom}"/>')
         out.append(_words(px(value), bottom + 18, f"{value}{'%' * (value == 100)}", "soft", "middle"))
-    for k, (name, (_, told)) in enumerate(zip(names, rows, strict=True)):
+    for k, (name, (_, estimates)) in enumerate(zip(names, rows, strict=True)):
         y = 4 + k * _ROW + _ROW / 2
         out.append(_words(left - 14, y + 4.5, name, "", "end"))
-        if told is None:
+        if estimates is None:
             out.append(_words(px(0) + 8, y + 4.5, "too few to tell", "soft"))
             continue
-        estimate, low, high = told
+        estimate, low, high = estimates
         out.append(
             f'<g class="blue main">'
             f'<line class="run" x1="{px(low):.1f}" x2="{px(high):.1f}" y1="{y}" y2="{y}"/>'

@@ -49,18 +49,18 @@ def totals(verdicts: Sequence[Counted]) -> list[str]:
     sentences = []
     for kind, head in _HEADS.items():
         tables: dict[str, dict[str, list[VerdictWord]]] = {}
-        for one in verdicts:
-            if one.kind == kind:
-                table = one.table if kind == "printed" else ""
-                tables.setdefault(table, {}).setdefault(one.claim, []).append(one.word)
+        for verdict in verdicts:
+            if verdict.kind == kind:
+                table = verdict.table if kind == "printed" else ""
+                tables.setdefault(table, {}).setdefault(verdict.claim, []).append(verdict.word)
         for table, claims in tables.items():
             n, counts = len(claims), counted(shown(once(words), kind) for words in claims.values())
-            of = ", ".join(filter(None, [head, table]))
-            sentences.append(f"{of}: {count_of(n, 'claim')}: {counts}.")
-    own = sum(one.kind == "own" for one in verdicts)
-    if own:
-        sentences.append(f"Questions of our own: {own}, in no total.")
-    if recipes := {one.recipe for one in verdicts if one.judged}:
+            heading = ", ".join(filter(None, [head, table]))
+            sentences.append(f"{heading}: {count_of(n, 'claim')}: {counts}.")
+    n_own = sum(verdict.kind == "own" for verdict in verdicts)
+    if n_own:
+        sentences.append(f"Questions of our own: {n_own}, in no total.")
+    if recipes := {verdict.recipe for verdict in verdicts if verdict.judged}:
         n, wrong = len(recipes), 1 - LEVEL
         sentences.append(
             f"Of {n} recipes that judge by intervals each has a wrong verdict with probability at most "

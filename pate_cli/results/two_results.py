@@ -34,14 +34,14 @@ def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
     Rows of results with several are paired by what differs between the rows of one.
     """
     sides = rows_of(first), rows_of(second)
-    every = {"settings": _differences(*sides), "table": _table(*_pairs(*sides))}
+    tables = {"settings": _differences(*sides), "table": _table(*_pairs(*sides))}
     rows = [*sides[0], *sides[1]]
     if len(rows) != 2:
-        return _many(every)
+        return _many(tables)
     if without := [side for side, row in zip("AB", rows, strict=True) if not row.n]:
         has = "has" if len(without) == 1 else "have"
         answer = f"{listed(without)} {has} no numbers, so there is nothing to compare."
-        return Report(answer=answer, table=every["settings"], notes=every["table"].footnotes, files=every)
+        return Report(answer=answer, table=tables["settings"], notes=tables["table"].footnotes, files=tables)
     a, b = rows
     why = other_splits(a, b)
     gap = None if why else paired_difference(a, b, "accuracy")
@@ -51,49 +51,49 @@ def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
     if points is None:
         answer = f"{listed(names)} cannot be compared split by split: {why or 'no repeat has both'}."
     elif points.half_width is None:
-        by = ACCURACY.text(points, sign=True)
+        points_text = ACCURACY.text(points, sign=True)
         few = "One split tells" if points.n == 1 else f"{points.n} splits that differ by the same tell"
-        answer = f"{few} {listed(names)} apart by nothing that is sure: {by} points there."
+        answer = f"{few} {listed(names)} apart by nothing that is sure: {points_text} points there."
     elif not points.half_width and not points.mean:
         answer = f"{listed(names)} are right on as many records in each of {points.n} splits."
     elif points.sign:
         better, worse = names if points.mean > 0 else names[::-1]
-        by = ACCURACY.text(points if points.mean > 0 else -points)
-        answer = f"{better} is better than {worse}, by {by} points on {points.n} splits."
+        points_text = ACCURACY.text(points if points.mean > 0 else -points)
+        answer = f"{better} is better than {worse}, by {points_text} points on {points.n} splits."
     else:
         needed = repeats_that_tell(points)
-        more = f" About {needed:,} splits would tell, if it stays." if needed else ""
-        by = ACCURACY.text(points if points.mean >= 0 else -points)
-        splits = f"on {points.n} splits: the difference is {by} points"
-        answer = f"{listed(names)} cannot be told apart {splits}.{more}"
-        step = _apart(rows, needed) if needed else None
-    shown = every["settings"].records
+        hint = f" About {needed:,} splits would tell, if it stays." if needed else ""
+        points_text = ACCURACY.text(points if points.mean >= 0 else -points)
+        splits = f"on {points.n} splits: the difference is {points_text} points"
+        answer = f"{listed(names)} cannot be told apart {splits}.{hint}"
+        step = _sweep_of_both(rows, needed) if needed else None
+    shown = tables["settings"].records
     of_method = "mechanism." if a["method"] != b["method"] else "mechanism.name"
-    known = [record for record in shown if not str(record["setting"]).startswith(of_method)]
+    settings = [r for r in shown if not str(r["setting"]).startswith(of_method)][:_MOST]
     columns = [Head("", numeric=False), *(Head(side) for side in ("A", "B", "A less B"))]
-    cells = [[_WORDS.get(of := str(r["setting"]), of), str(r["A"]), str(r["B"]), ""] for r in known[:_MOST]]
-    cells += _measures(every["table"].records)
-    hidden = len(shown) + len(every["table"].records)
+    cells = [[_WORDS.get(key := str(r["setting"]), key), str(r["A"]), str(r["B"]), ""] for r in settings]
+    cells += _measures(tables["table"].records)
+    hidden = len(shown) + len(tables["table"].records)
     same = [_text(key, a) for key in _SAME if _text(key, a) and _text(key, a) == _text(key, b)]
     notes = [
         f"Same in both: {', '.join(same)}." if same else "",
         f"Every setting and measure ({hidden} rows): --all",
     ]
     return Report(
-        answer=answer, table=Table(columns, cells), notes=[*filter(None, notes)], next_step=step, files=every
+        answer=answer, table=Table(columns, cells), notes=[*filter(None, notes)], next_step=step, files=tables
     )
 
 
-def _many(every: dict[str, Table]) -> Report:
+def _many(tables: dict[str, Table]) -> Report:
     """Results of several rows: accuracy of each pair."""
-    table = every["table"]
-    told = [record["difference"] for record in table.records if record["measure"] == "accuracy"]
-    paired = sum(gap is not None for gap in told)
-    settings = count_of(len(every["settings"].cells), "setting")
-    answer = f"A and B differ in {settings}; {paired} of {len(told)} rows are at the same splits."
-    if not told:
+    table = tables["table"]
+    gaps = [record["difference"] for record in table.records if record["measure"] == "accuracy"]
+    paired = sum(gap is not None for gap in gaps)
+    settings = count_of(len(tables["settings"].cells), "setting")
+    answer = f"A and B differ in {settings}; {paired} of {len(gaps)} rows are at the same splits."
+    if not gaps:
         answer = f"A and B differ in {settings}, and have no row in common."
-    return Report(answer=answer, table=table, notes=list(table.footnotes), files=every)
+    return Report(answer=answer, table=table, notes=list(table.footnotes), files=tables)
 
 
 def _measures(records: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
@@ -121,7 +121,7 @@ def _text(key: str, row: MeasuredRow) -> str:
     return "" if row[key] is None else f"seed {row[key]}" if key == "seed" else str(row[key])
 
 
-def _apart(rows: Sequence[MeasuredRow], needed: int) -> NextStep | None:
+def _sweep_of_both(rows: Sequence[MeasuredRow], needed: int) -> NextStep | None:
     """The sweep of both, with as many repeats as would tell them apart."""
     typed = [
         {
@@ -180,22 +180,20 @@ def _pairs(
 ) -> tuple[list[tuple[str, MeasuredRow, MeasuredRow]], list[str]]:
     """Rows of both that belong together, with what tells each pair from the others; and what has none."""
     names = dict.fromkeys(n for row in (*first, *second) for n in (*row.left, "eps") if n != "job")
-    apart = [differing([row.columns for row in rows], names) for rows in (first, second)]
-    keys = [name for name in names if name in {*apart[0], *apart[1]}]
+    differing_settings = [differing([row.columns for row in rows], names) for rows in (first, second)]
+    keys = [name for name in names if name in {*differing_settings[0], *differing_settings[1]}]
 
     def key(row: MeasuredRow) -> tuple[Any, ...]:
         return tuple(row[name] for name in keys)
 
-    def said(row: MeasuredRow) -> str:
+    def label(row: MeasuredRow) -> str:
         return " ".join(f"eps {row[n]:g}" if n == "eps" else str(row[n]) for n in keys if row[n] is not None)
 
     others = {key(row): row for row in second}
-    pairs = [(said(row), row, others[key(row)]) for row in first if key(row) in others]
+    pairs = [(label(row), row, others[key(row)]) for row in first if key(row) in others]
     done = {key(row) for _, row, _ in pairs}
-    alone = {"A": first, "B": second}
-    footnotes = [
-        f"only in {name}: {said(row)}" for name, rows in alone.items() for row in rows if key(row) not in done
-    ]
+    footnotes = [f"only in A: {label(row)}" for row in first if key(row) not in done]
+    footnotes += [f"only in B: {label(row)}" for row in second if key(row) not in done]
     return pairs, footnotes
 
 
@@ -203,22 +201,22 @@ def _table(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], footnotes: lis
     """Every measure of both, and its paired difference; of several rows a terminal shows accuracy alone."""
     several = len(pairs) > 1
     records, cells = list[dict[str, Any]](), []
-    for said, row, other in pairs:
+    for label, row, other in pairs:
         why = other_splits(row, other)
-        where = f"{said}: " if several else ""
-        for side, each in (("A", row), ("B", other)):
-            if each.status != "ok":
-                footnotes.append(f"{where}{side} {ended(each.status)}: {each.reason}")
+        where = f"{label}: " if several else ""
+        for side, side_row in (("A", row), ("B", other)):
+            if side_row.status != "ok":
+                footnotes.append(f"{where}{side} {ended(side_row.status)}: {side_row.reason}")
         for measure in _measures_of(row, other):
-            means = [each.over(measure) for each in (row, other)]
+            means = [side_row.over(measure) for side_row in (row, other)]
             gap = None if why else paired_difference(row, other, measure)
-            record = {"row": said or None, "measure": measure} | flat({"A": means[0], "B": means[1]})
+            record = {"row": label or None, "measure": measure} | flat({"A": means[0], "B": means[1]})
             records.append(
                 record | flat({"difference": gap}) | {"n": gap.n if gap else 0, "reason": why or None}
             )
             shown = [*map(number, means), number(gap, "+.4f") if gap else ABSENT, str(gap.n if gap else 0)]
             if not several or measure == "accuracy":
-                cells.append([said if several else measure, *shown])
+                cells.append([label if several else measure, *shown])
         if why:
             footnotes.append(f"{where}no paired differences: {why}")
     heads = ["row" if several else "measure", "A ± ci95", "B ± ci95", "A less B ± ci95", "n"]

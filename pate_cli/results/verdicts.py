@@ -67,7 +67,7 @@ def code_of(word: str) -> VerdictWord:
 
 
 def counted(words: Iterable[str]) -> str:
-    """Write words with how often each is said, as "3 agrees, 1 not run"."""
+    """Counts of words, as "3 agrees, 1 not run"."""
     return ", ".join(f"{n} {word}" for word, n in Counter(words).most_common())
 
 
@@ -150,8 +150,8 @@ class Verdict:
         reason = first.reason.partition(_NEEDS)[0]
         for word in SHOWN.values():
             reason = reason.removeprefix(f"{word}: ")
-        if (both := pooled.interval) is not None:
-            reason += f"; all {sum(gap.n for gap in gaps)} repeats: {both.text(4, sign=True)}"
+        if (interval := pooled.interval) is not None:
+            reason += f"; all {sum(gap.n for gap in gaps)} repeats: {interval.text(4, sign=True)}"
         return replace(pooled, reason=reason)._decided()
 
     def _of_cases(self, seeds: Sequence[tuple[Interval | None, ...]]) -> Verdict:
@@ -161,10 +161,10 @@ class Verdict:
             gaps = [gap for gap in case if gap is not None]
             pooled.append(Interval.pooled(gaps, gaps[0].level) if len(gaps) == len(case) else None)
         words = ["missing" if gap is None else _over(gap, self.margin or 0.0) for gap in pooled]
-        told = counted(SHOWN[word] for word in words)
-        made = replace(self, cases=tuple(pooled), verdict=combined(words, most=self.most))
-        reason = f"cases of all seeds' repeats: {told}. With the first: {self.reason}"
-        return replace(made, reason=reason).labelled(self.label)
+        counts = counted(SHOWN[word] for word in words)
+        verdict = replace(self, cases=tuple(pooled), verdict=combined(words, most=self.most))
+        reason = f"cases of all seeds' repeats: {counts}. With the first: {self.reason}"
+        return replace(verdict, reason=reason).labelled(self.label)
 
     @property
     def interval(self) -> Interval | None:
@@ -172,7 +172,7 @@ class Verdict:
         return self.gap and self.gap.widened(self.printed_error, self.printed_repeats)
 
     def _decided(self) -> Verdict:
-        """Judge the interval by the test; says what an undecided one needs."""
+        """The same, judged by its test; an undecided one says how many repeats it needs."""
         gap, margin = self.interval, self.margin or 0.0
         if gap is None or self.gap is None:
             return self
@@ -182,8 +182,8 @@ class Verdict:
 
     def _needs(self) -> str:
         """How many repeats would decide, if the difference is as it is measured."""
-        gap, margin, both = self.gap, self.margin or 0.0, self.interval
-        if gap is None or both is None or both.half_width is None:
+        gap, margin, interval = self.gap, self.margin or 0.0, self.interval
+        if gap is None or interval is None or interval.half_width is None:
             return ""
         distance = abs(gap.mean + margin) if self.test == "above" else abs(abs(gap.mean) - margin)
 
@@ -210,7 +210,7 @@ class Verdict:
         return replace(self, label=label)
 
     def unjudged(self, why: str) -> Verdict:
-        """Take it back, as of a quick run or of too few repeats; its reason stays, and what is missing is."""
+        """The same withdrawn, as of a quick run or of too few repeats; a missing one stays missing."""
         return (
             self
             if self.verdict == "missing"
@@ -232,8 +232,8 @@ def close(
 ) -> Verdict:
     """Verdict of an equivalence test, see `compare`; a printed number may have an error of its own."""
     wide = gap.at(simultaneous(rows))
-    made = Verdict(name, "undecided", reason, wide, margin, "close", printed_error, printed_repeats)
-    return made._decided()
+    verdict = Verdict(name, "undecided", reason, wide, margin, "close", printed_error, printed_repeats)
+    return verdict._decided()
 
 
 def above(name: str, gap: Interval, reason: str, margin: float = 0.0, rows: int = 1) -> Verdict:

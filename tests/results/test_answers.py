@@ -18,7 +18,7 @@ from pate_cli.results.answers import (
     UNKNOWN,
     USE,
     WORSE,
-    answer,
+    advise,
     measure_of,
     repeats_that_tell,
 )
@@ -66,7 +66,7 @@ def frame(rows, *, share=0.5, seeds=None, **columns):
 
 def found(rows, **options):
     (board,) = boards_of(rows_of(frame(rows, **options)))
-    return answer(board)
+    return advise(board)
 
 
 def around(mean, spread=0.01, n=10):
@@ -162,7 +162,7 @@ def test_rows_at_other_splits_are_not_compared():
     rows = frame({("best", 1): around(0.8)})
     other = frame({("gaussian", 1): around(0.7)}).assign(splits="t", seed="1")
     (board,) = boards_of(rows_of(pd.concat([rows, other])))
-    assert answer(board).verdicts == {"best": USE, "gaussian": "other splits"}
+    assert advise(board).verdicts == {"best": USE, "gaussian": "other splits"}
 
 
 def test_the_release_keeps_what_was_typed_and_has_room_in_its_ledger():
@@ -260,7 +260,7 @@ def test_what_other_methods_do_is_said_of_those_that_are_told():
     assert said.endswith(" points less.")  # as the table has it: it read as if `c` had 4 points more
     other = frame({("c", 1): around(0.7)}).assign(splits="t", seed="1")
     (board,) = boards_of(rows_of(pd.concat([frame({("best", 1): around(0.8)}), other])))
-    assert "No other" not in sentences.lede(answer(board))
+    assert "No other" not in sentences.lede(advise(board))
     details = report(pd.concat([frame({("best", 1): around(0.8)}), other]), ["pate"], {}).page.details
     assert "the same ones" not in str(details)
     assert "No other" not in sentences.lede(found({("best", 1): around(0.8), ("svt", 1): "too few"}))
