@@ -59,15 +59,15 @@ def main(argv: list[str]) -> int:
     from pate_cli.testing import check_mechanism
 
     mechanism = config.mechanism
-    given = {text.partition("=")[0] for text in overrides}
+    typed_keys = {text.partition("=")[0] for text in overrides}
     defaults = mechanisms.read(mechanism.name, {})
     chosen = {
         key: value
         for key, value in vars(mechanism.options).items()
-        if f"mechanism.{key}" in given or value != getattr(defaults, key)
+        if f"mechanism.{key}" in typed_keys or value != getattr(defaults, key)
     }
-    setting: dict[str, Any] = {key: getattr(config, key) for key in ("eps", "delta") if key in given}
-    if any(key.startswith("teacher") for key in given):
+    setting: dict[str, Any] = {key: getattr(config, key) for key in ("eps", "delta") if key in typed_keys}
+    if any(key.startswith("teacher") for key in typed_keys):
         setting["teacher"] = (config.teacher.estimator, dict(config.teacher.params))
         if config.teacher.count:
             setting["n_teachers"] = config.teacher.count
@@ -138,12 +138,12 @@ def _show(name: str, checks: list[NamedCheck], *, as_json: bool) -> int:
                 print_grid(("check", "", "tried", "saw"), rows, title=form)
                 print_line("")
     took = f"{count_of(len(checks), 'check')} in {time.monotonic() - begun:.0f} s"
-    said = f"{failed} failed" if failed else "none failed"
-    said += f", {skipped} skipped" if skipped else ""
+    summary = f"{failed} failed" if failed else "none failed"
+    summary += f", {skipped} skipped" if skipped else ""
     if as_json:
-        print_json("check", {"table": records}, [f"{name}: {took}, {said}"])
+        print_json("check", {"table": records}, [f"{name}: {took}, {summary}"])
     else:
-        print_line(f"{name}: {took}, {said}", style="bold red" if failed else "bold")
+        print_line(f"{name}: {took}, {summary}", style="bold red" if failed else "bold")
     return int(failed > 0)
 
 

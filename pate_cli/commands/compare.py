@@ -20,22 +20,22 @@ def main(argv: list[str]) -> int:
     from pate_cli.results.two_results import compare_two
 
     ((a,), first), ((b,), second) = collect([options.a]), collect([options.b])
-    found = compare_two(first, second)
+    report = compare_two(first, second)
     lines = [f"A: {a}", f"B: {b}"]
-    tables = found.files
+    tables = report.files
     if options.json:
-        notes = [text for each in tables.values() for text in (each.note, *each.footnotes) if text]
-        shown = {name: each.records for name, each in tables.items()}
-        print_json("compare", shown, [*lines, *notes], answer=plain(found.answer))
+        notes = [text for table in tables.values() for text in (table.note, *table.footnotes) if text]
+        shown = {name: table.records for name, table in tables.items()}
+        print_json("compare", shown, [*lines, *notes], answer=plain(report.answer))
         return 0
     if not options.all:
-        show_report(found, options, "compare")
+        show_report(report, options, "compare")
         return 0
-    for line in (plain(found.answer), *lines):
+    for line in (plain(report.answer), *lines):
         out().print(line, markup=False, soft_wrap=True)
-    for each in tables.values():
+    for table in tables.values():
         out().print()
-        each.show(quiet=options.quiet)
+        table.show(quiet=options.quiet)
     return 0
 
 

@@ -102,8 +102,8 @@ def _init(options: argparse.Namespace) -> int:
         text = f"releases here are charged to no ledger in {directory.path}: {names}; give a ledger of"
         text += " the same records no more than theirs had left, and know that it may open other public rows"
         notice(text)
-    there = ["--ledger", options.ledger] if options.ledger else []
-    show_next("see what is left of it, at any time", [["pate", "ledger", "show", *there]])
+    ledger_option = ["--ledger", options.ledger] if options.ledger else []
+    show_next("see what is left of it, at any time", [["pate", "ledger", "show", *ledger_option]])
     return 0
 
 

@@ -25,12 +25,12 @@ def main(argv: list[str]) -> int:
 
     from pate_cli.results.listing import entries, listing
 
-    found, unreadable = entries(options.paths)
-    found = [entry for entry in found if options.status in (None, entry.status)]
-    found = [entry for entry in found if {*options.tag} <= {*entry.tags}]
-    table = listing(found)
+    results, unreadable = entries(options.paths)
+    results = [entry for entry in results if options.status in (None, entry.status)]
+    results = [entry for entry in results if {*options.tag} <= {*entry.tags}]
+    table = listing(results)
     table.footnotes.extend(f"left out: {path}: {reason}" for path, reason in unreadable)
-    if not found:
+    if not results:
         table.footnotes.append(f"no result found in {', '.join(options.paths)}")
     print_table(table, options, "list")
     return 0
