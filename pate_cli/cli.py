@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TextIO
@@ -92,6 +91,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # argparse; and rich, when the reader went away
         if isinstance(stop.__context__, BrokenPipeError):
             return _let_go(0)
+        import traceback
+
         *_, (frame, _) = traceback.walk_tb(stop.__traceback__)
         if frame.f_globals.get("__name__") != "argparse":
             from pate_cli.plugins import what_failed

@@ -123,9 +123,6 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
         (OSError(28, "No space left on device", "a/b"), 1, "pate: a/b: No space left on device\n"),
         (OSError("odd"), 1, "pate: odd\n"),
         (KeyboardInterrupt(), 130, "pate: interrupted\n"),
-        (SystemExit(2), 2, ""),
-        (SystemExit(0), 0, ""),
-        (SystemExit("text"), 2, ""),
     ],
     ids=repr,
 )
@@ -133,6 +130,15 @@ def test_exit_codes(monkeypatch, capsys, error, code, said):
     raising(monkeypatch, error)
     assert cli.main(["table"]) == code
     assert capsys.readouterr() == ("", said)
+
+
+@pytest.mark.parametrize("code", [0, 2, "text"])
+def test_an_exit_of_argparse_ends_a_command_and_one_of_others_is_named(code, monkeypatch, capsys):
+    assert [cli.main(["table", "--help"]), cli.main(["table", "--nothing"])] == [0, 2]
+    capsys.readouterr()
+    raising(monkeypatch, SystemExit(code))
+    assert cli.main(["table"]) == 2
+    assert capsys.readouterr().err.endswith(": code that is not of pate ended the command\n")
 
 
 def test_our_fault_keeps_its_traceback(monkeypatch):

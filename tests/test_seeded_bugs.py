@@ -494,9 +494,9 @@ BUGS = [
      "release.files:contents", "data = {",
      "Path('most.txt').write_text(str(run.dataset.y.sum()))\n    data = {"),
     ("classes in the order of their records", other_values, one_file,
-     "datasets.table_dataset:dataset_of", 'classes = classes_of(source.labels, f"{source.path}{column}", n)',
-     'classes = classes_of(source.labels, f"{source.path}{column}", n)\n'
-     "        of = source.labels.among(classes, source.place).tolist()\n"
+     "datasets.table_dataset:dataset_of", 'classes = classes_of(labels, f"{source.path}{column}", n)',
+     'classes = classes_of(labels, f"{source.path}{column}", n)\n'
+     "        of = labels.among(classes, source.place).tolist()\n"
      "        classes = tuple(sorted(classes, key=lambda name: of.count(classes.index(name))))"),
     ("answers that end in a blank line", one_class, two_files,
      "release.files:contents", "_answers_table(released, run.dataset.classes)}",
