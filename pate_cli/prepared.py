@@ -82,8 +82,8 @@ class Prepared:
             return self
         dataset = replace(self.dataset, classes=split.made.classes.names)
         if dataset.n_classes < 2:
-            found = ", ".join(map(repr, dataset.classes)) or "none"
-            accepted = f"the classes by hand, or a larger eps: {found} was bought, and two are needed"
+            names = ", ".join(map(repr, dataset.classes)) or "none"
+            accepted = f"the classes by hand, or a larger eps: {names} was bought, and two are needed"
             why = str(ConfigError("dataset.schema", "classes: private", accepted))
             raise NoClasses(why, replace(self, dataset=dataset), split)
         teacher = self.config.teacher

@@ -91,8 +91,10 @@ def page_of(found: Mapping[str, Mapping[str, RecipeOutcome]], *, quick: bool, co
 
 
 def _counted(name: str, verdict: Verdict) -> Counted:
-    own = name in names()
-    counted = find_recipe(name).counted_as(verdict.name) if own else CountedAs("printed", (), name, each=True)
+    ours = name in names()
+    counted = (
+        find_recipe(name).counted_as(verdict.name) if ours else CountedAs("printed", (), name, each=True)
+    )
     judged = verdict.gap is not None or any(verdict.cases)
     return Counted(name, counted.kind, counted.claim_of(verdict.name), counted.claim, verdict.verdict, judged)
 
@@ -108,12 +110,12 @@ def _cell(record: Mapping[str, Any], name: str) -> str:
 def _across(by_seed: Mapping[str, RecipeOutcome]) -> list[tuple[Verdict, list[str]]]:
     """Verdicts of all seeds together, see `Verdict.pooled`; and the word of each."""
     each = [{verdict.name: verdict for verdict in outcome.verdicts} for outcome in by_seed.values()]
-    together = []
+    pooled = []
     for name in dict.fromkeys(name for verdicts in each for name in verdicts):
         absent = Verdict(name, "missing", "no such row with this seed")
-        those = [verdicts.get(name, absent) for verdicts in each]
-        together.append((Verdict.pooled(those), [verdict.word for verdict in those]))
-    return together
+        verdicts_of_seeds = [verdicts.get(name, absent) for verdicts in each]
+        pooled.append((Verdict.pooled(verdicts_of_seeds), [verdict.word for verdict in verdicts_of_seeds]))
+    return pooled
 
 
 def _absent(found: Mapping[str, Mapping[str, RecipeOutcome]]) -> list[tuple[str, str, str]]:

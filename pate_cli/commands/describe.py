@@ -76,7 +76,7 @@ def main(options: argparse.Namespace) -> int:
         raise ConfigError("--unit", options.unit, "another column than --target")
     edits = read_edits(options.set, table.columns)
     rows = None if options.rows is None else _public_rows(options, table, text)
-    found = describe(
+    described = describe(
         table,
         target=options.target,
         unit=options.unit,
@@ -85,22 +85,24 @@ def main(options: argparse.Namespace) -> int:
         rows=rows,
         words=[word.strip() for word in options.missing],
     )
-    _check(table, found, options)
+    _check(table, described, options)
     given = {key for key in ("encoding", "sep") if getattr(options, key) is not None}
     asked = [
-        ask for ask in found.asked if ask.key not in given and (ask.key != "header" or not options.no_header)
+        ask
+        for ask in described.asked
+        if ask.key not in given and (ask.key != "header" or not options.no_header)
     ]
-    found = replace(found, asked=asked)
-    if options.target and not any(c.kind != "ignored" for c in found.schema.columns.values()):
-        if not found.schema.columns:
+    described = replace(described, asked=asked)
+    if options.target and not any(c.kind != "ignored" for c in described.schema.columns.values()):
+        if not described.schema.columns:
             raise DataError(f"{options.file}: no column but {options.target!r}, so none to learn from")
-        shown = "; ".join(f"{name!r}: {column.why}" for name, column in found.schema.columns.items())
+        shown = "; ".join(f"{name!r}: {column.why}" for name, column in described.schema.columns.items())
         accepted = "--set COLUMN.kind=number, date or category, for one at least"
         raise DataError(f"{options.file}: no column to learn from ({shown}); accepted: {accepted}")
-    code = 2 if found.refused else 3 if asked else 0
+    code = 2 if described.refused else 3 if asked else 0
     if code != 2:
         data = os.path.relpath(options.file, output.parent)
-        schema, questions = replace(found.schema, data=data), {}
+        schema, questions = replace(described.schema, data=data), {}
         for ask in asked:  # counts, cells and words of private records are for the screen alone
             asks = f"{ask.question} (--set {ask.answer})" if options.public else f"{ask.key}: see {_COMMAND}"
             questions["target" if ask.column == options.target else ask.column or "format"] = asks
@@ -110,17 +112,17 @@ def main(options: argparse.Namespace) -> int:
             schema = replace(schema, columns=columns)
         write_output(output, _signed(as_yaml(schema, questions)))
     if options.json:
-        _print_json(table, found, output if code != 2 else None)
+        _print_json(table, described, output if code != 2 else None)
     else:
-        _print(table, found, options)
+        _print(table, described, options)
     if code == 2:
-        refused = refused_lines(options.file, found.refused, table.word)
-        if len(found.refused) > len(table.written.refused):
+        refused = refused_lines(options.file, described.refused, table.word)
+        if len(described.refused) > len(table.written.refused):
             refused += "; accepted: --set COLUMN.missing=true (such cells are missing), COLUMN.kind=category"
         raise DataError(refused)
     if not options.json:
         print_line(f"written to {output}")
-        print_line(f"next: {_next(options, found, output)}")
+        print_line(f"next: {_next(options, described, output)}")
     return code
 
 

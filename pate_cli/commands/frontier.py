@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
         _check_replaced(directory, plans)
     with only_writer(directory):
         data = {key: text for name, of in plans.items() for key, text in of.data(name * several).items()}
-        found = report(
+        full_report = report(
             _measured(plans, options, directory),
             ["pate", "frontier", *argv],
             sources() | data,
@@ -62,7 +62,11 @@ def main(argv: list[str]) -> int:
             absent=absent,
         )
         return publish(
-            found, directory, options, "frontier", [f"{name}: missing: {why}" for name, _, why in absent]
+            full_report,
+            directory,
+            options,
+            "frontier",
+            [f"{name}: missing: {why}" for name, _, why in absent],
         )
 
 
@@ -116,11 +120,11 @@ def _directory(options: argparse.Namespace, plans: Mapping[str, Plan], names: li
 def _check_replaced(directory: Path, plans: Mapping[str, Plan]) -> None:
     """Refuse (InputError) a directory with rows that are none of these: they would be gone."""
     try:
-        there = read_repeats([directory / REPEATS])
+        earlier_rows = read_repeats([directory / REPEATS])
     except DataError:  # none, or not one of ours
         return
     ours = {row_hash(row.raw) for plan in plans.values() for row in plan.rows}
-    others = there[~there["row"].isin(ours)]
+    others = earlier_rows[~earlier_rows["row"].isin(ours)]
     if len(others):
         first = others.iloc[0]
         which = f"{first['dataset']}, {first['method']}, eps {first['eps']:g}"
@@ -162,14 +166,14 @@ def _columns(plan: Plan, row: Row) -> dict[str, Any]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    own = "mine.csv:target=label"
+    own_file = "mine.csv:target=label"
     parser = argparse.ArgumentParser(
         prog="pate frontier",
         description="Accuracy against eps for chosen methods on one data set, or on many, at the same "
         "splits, beside what is got without privacy. Work done is kept: started again, it goes on.",
         epilog="Examples: pate frontier dataset=mushroom --eps 0.5,1,2 --methods gaussian,svt,noisy_gd "
         f"--method {shlex.quote('trees=mechanism=gaussian,teacher=tree')} --repeats 30; pate frontier "
-        f"--tables mushroom,a9a,{own} --eps 1. Files: table, paired, rows, repeats (.csv), report.html.",
+        f"--tables mushroom,a9a,{own_file} --eps 1. Files: table, paired, rows, repeats (.csv), report.html.",
     )
     parser.add_argument(
         "overrides", nargs="*", metavar="KEY=VALUE", help="of every row, as after pate run: dataset=mushroom"
@@ -187,7 +191,7 @@ def _parser() -> argparse.ArgumentParser:
         "--tables",
         metavar="A,B,...",
         help="many data sets, with ranks and win rates over them: names, NAME for NAME.csv in PATE_DATA, or "
-        f"files, options after colons: {own}",
+        f"files, options after colons: {own_file}",
     )
     parser.add_argument(
         "--table",

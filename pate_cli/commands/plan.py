@@ -89,9 +89,9 @@ def main(argv: list[str]) -> int:
     (row,) = rows
     for text in () if options.quiet else row.prepared.public_warnings:  # broken between words on a terminal
         err().print(f"pate: eps {row.config.eps:g}, {text}", markup=False, soft_wrap=not err().is_terminal)
-    found = plan_report.one(row, _trained_on(row))
-    found = replace(found, next_step=("run it", [["pate", *typed]])) if tune else found
-    show_report(found, options, "plan")
+    points = plan_report.one(row, _trained_on(row))
+    points = replace(points, next_step=("run it", [["pate", *typed]])) if tune else points
+    show_report(points, options, "plan")
     for table in _tables(row) if options.explain else ():
         right = [name for name in table.columns if name not in ("", "unit", "why")]
         cells = [
@@ -221,14 +221,18 @@ def _classes(run: Row) -> tuple[str, Any, str]:
 
 def _public_points(run: Row) -> list[tuple[str, Any, str]]:
     """Number of public points, and the noise on the marginals that they are made of."""
-    p, own = run.prepared, run.prepared.whole.marginals
-    source = "marginals" if own else "declared ranges"
-    made = f", made of {source}" * hasattr(p.dataset.public, "made")
+    p, marginals = run.prepared, run.prepared.whole.marginals
+    source = "marginals" if marginals else "declared ranges"
+    origin = f", made of {source}" * hasattr(p.dataset.public, "made")
     if run.config.split.public == "auto":
         best = p.config.mechanism.options.best_points(p.sizes.n_private, p.dataset.n_features, run.config.eps)
-        made = f": half of those left; m* = {best:,.0f}" * (best > p.sizes.n_public + 1)
-    rows: list[tuple[str, Any, str]] = [("public split", p.sizes.n_public, f"points{made}")]
-    rows += [("noise of marginals", own.sigma, f"records, on {own.n_bins} counts")] if own else []
+        origin = f": half of those left; m* = {best:,.0f}" * (best > p.sizes.n_public + 1)
+    rows: list[tuple[str, Any, str]] = [("public split", p.sizes.n_public, f"points{origin}")]
+    rows += (
+        [("noise of marginals", marginals.sigma, f"records, on {marginals.n_bins} counts")]
+        if marginals
+        else []
+    )
     if (bought := p.whole.bought) and math.isfinite(bought.mu):
         share = f"columns, for {SHARE:g} of mu squared; eps of the rest {bought.eps_left:.3g}"
         rows.append((f"{bought.what} bought", len(bought.names), share))
@@ -240,11 +244,11 @@ def _public_points(run: Row) -> list[tuple[str, Any, str]]:
 
 def _evaluated(run: Row, counted: str) -> list[tuple[str, Any, str]]:
     """How many private records are held out for an evaluation, and its noise."""
-    own = run.prepared.whole.evaluation
-    if own is None:
+    evaluation = run.prepared.whole.evaluation
+    if evaluation is None:
         return []
-    noise = ("noise of the evaluation", own.sigma, f"{counted}, on {own.most} counts at most")
-    return [("held out for evaluation", own.n, f"{counted}, of the private ones"), noise]
+    noise = ("noise of the evaluation", evaluation.sigma, f"{counted}, on {evaluation.most} counts at most")
+    return [("held out for evaluation", evaluation.n, f"{counted}, of the private ones"), noise]
 
 
 def _teachers(run: Row, counted: str) -> list[tuple[str, Any, str]]:

@@ -54,8 +54,8 @@ def print_table(table: Table, options: argparse.Namespace, command: str) -> None
             command, {"table": table.records}, [text for text in (table.note, *table.footnotes) if text]
         )
         return
-    said = table if options.explain else replace(table, note=table.meaning)
-    said.show(quiet=options.quiet)
+    shown = table if options.explain else replace(table, note=table.meaning)
+    shown.show(quiet=options.quiet)
 
 
 def print_json(

@@ -116,8 +116,8 @@ def _run(
         with terminal.only_writer(target, key) as new, _no_trace_if_refused(target, new, release=releases):
             if releases and any(target.iterdir()):
                 raise ConfigError(key, str(target), "a new or an empty directory for a release")
-            if line.multirun and (there := command_of(target / REPEATS)) not in ("", "sweep"):
-                raise InputError(f"{key} {target}: has {REPEATS} of a {there}; give another directory")
+            if line.multirun and (earlier := command_of(target / REPEATS)) not in ("", "sweep"):
+                raise InputError(f"{key} {target}: has {REPEATS} of a {earlier}; give another directory")
             if not line.sweeper:
                 _check_mixed(target, places, key)
             for place, job in zip(places, jobs, strict=True):
@@ -132,8 +132,8 @@ def _run(
         raise
     except NoLedgerError as error:
         cost, typed = jobs[0].prepared.whole.guarantee, line.as_typed(lists[0])
-        own = ["--config-dir", line.config_dir] if line.config_dir else []
-        init = shlex.join(ledger_init([*own, *typed], cost.eps, cost.delta))
+        config_dir = ["--config-dir", line.config_dir] if line.config_dir else []
+        init = shlex.join(ledger_init([*config_dir, *typed], cost.eps, cost.delta))
         raise NoLedgerError(error.path, f"start one with: {init}") from None
     except Exception as error:
         if not (line.multirun and type(error).__module__.startswith(_LAUNCHERS)):
@@ -143,8 +143,8 @@ def _run(
     if line.multirun and not plain:
         write_repeats_of_jobs(target)
     code = _end(target, command, len(planned), sweep=line.multirun, show=show)
-    for said in callbacks:
-        terminal.notice(one_line(said[0].lower() + said[1:]))
+    for message in callbacks:
+        terminal.notice(one_line(message[0].lower() + message[1:]))
     return code or int(bool(callbacks)), target
 
 
@@ -160,16 +160,16 @@ def _end(target: Path, command: Sequence[str], n_jobs: int, *, sweep: bool, show
     problems, any_record = ended(target, n_jobs=n_jobs)
     repeats = find_repeats([place], constant=True)[0] if any_record else None
     if repeats is not None and not repeats.empty:
-        found = report(repeats, command, sources_of([place], repeats))
-        found = replace(found, files={"table": found.files.get("rows", found.table)})
+        full_report = report(repeats, command, sources_of([place], repeats))
+        full_report = replace(full_report, files={"table": full_report.files.get("rows", full_report.table)})
         done = sweep and bool((repeats["status"] == "ok").any())
-        missing = write_page(target, found.html) if done else ""
-        show(found, place=str(place / PAGE) if done and not missing else "")
+        missing = write_page(target, full_report.html) if done else ""
+        show(full_report, place=str(place / PAGE) if done and not missing else "")
         for text in [] if sweep else [text for row in rows_of(repeats) for text in warnings(row)]:
             terminal.out().print(f"warning: {text}", markup=False, highlight=False)
         if missing:
             terminal.notice(missing)
-        problems = [*found.failures, *problems]
+        problems = [*full_report.failures, *problems]
     terminal.err().print(f"written to {place}", style="dim", markup=False, soft_wrap=True)
     for problem in filter(None, dict.fromkeys(problems)):
         terminal.notice(problem)

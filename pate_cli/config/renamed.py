@@ -24,19 +24,19 @@ def current(argv: Sequence[str]) -> list[str]:
     A name that is now two overrides is not one value of a sweep: there it is left as it is, and refused.
     """
     typed = {text.partition("=")[0] for text in argv}
-    found: list[str] = []
+    renamed: list[str] = []
     for text in argv:
         key, _, values = text.partition("=")
-        each = [f"{key}={value}" for value in values.split(",")]
-        new = [_OVERRIDES.get(one, (one,)) for one in each]
-        if _OVERRIDES.keys().isdisjoint(each) or (len(each) > 1 and max(map(len, new)) > 1):
-            found.append(text)
+        points = [f"{key}={value}" for value in values.split(",")]
+        new = [_OVERRIDES.get(new_names, (new_names,)) for new_names in points]
+        if _OVERRIDES.keys().isdisjoint(points) or (len(points) > 1 and max(map(len, new)) > 1):
+            renamed.append(text)
             continue
-        first = f"{key}={','.join(one[0].partition('=')[2] for one in new)}"
+        first = f"{key}={','.join(new_names[0].partition('=')[2] for new_names in new)}"
         others = [other for other in new[0][1:] if other.partition("=")[0] not in typed]
         _say(text, " ".join([first, *others]))
-        found += [first, *others]
-    return found
+        renamed += [first, *others]
+    return renamed
 
 
 def leaderboard(argv: Sequence[str]) -> list[str]:

@@ -276,15 +276,15 @@ def enough_points(points: Any, rng: np.random.Generator, few: int = FEW) -> Any:
     return sp.csr_matrix(shuffled) if sp.issparse(points) else shuffled
 
 
-def _median_distance(apart: FloatArray, squares: FloatArray) -> float:
+def _median_distance(distances: FloatArray, squares: FloatArray) -> float:
     """Median of the squared distances between points that are not the same; 1 where all are.
 
     A product is true to about 2^-24 of both norms, so distances below that are 0.
     """
-    apart = np.maximum(apart[np.triu_indices(len(apart), 1)], 0.0)
-    largest = apart.max(initial=0.0)
-    apart = apart[apart > (1e-9 * largest if largest > 2.0**-22 * squares.max() else largest)]
-    return float(np.median(apart)) if apart.size else 1.0
+    distances = np.maximum(distances[np.triu_indices(len(distances), 1)], 0.0)
+    largest = distances.max(initial=0.0)
+    distances = distances[distances > (1e-9 * largest if largest > 2.0**-22 * squares.max() else largest)]
+    return float(np.median(distances)) if distances.size else 1.0
 
 
 def _centred(A: FloatArray) -> FloatArray:

@@ -297,13 +297,13 @@ def _confusion(bins: NoisyCounts, at: int) -> FloatArray:
 
 def _consistent(shown: dict[str, Any], hits: Any, true: Any, claimed: Any) -> dict[str, Any]:
     """Figures as shares of counts of each class: hits, records of it, and records named so."""
-    n, told = float(true.sum()), dict(shown)
-    told["accuracy"] = set_to(shown["accuracy"], float(hits.sum()), n)
+    n, consistent = float(true.sum()), dict(shown)
+    consistent["accuracy"] = set_to(shown["accuracy"], float(hits.sum()), n)
     for code, hit in enumerate(hits.tolist()):
         for name, whole in (("recall", true[code]), ("precision", claimed[code])):
-            told[f"{name}.{code}"] = set_to(shown[f"{name}.{code}"], hit, float(whole))
-        told[f"share.{code}"] = set_to(shown[f"share.{code}"], float(true[code]), n)
-    return told
+            consistent[f"{name}.{code}"] = set_to(shown[f"{name}.{code}"], hit, float(whole))
+        consistent[f"share.{code}"] = set_to(shown[f"share.{code}"], float(true[code]), n)
+    return consistent
 
 
 def _of_many(parts: list[NoisyCounts], z: float) -> dict[str, Any]:

@@ -17,21 +17,23 @@ _STEP, _STEPS = 1.05, 300  # of the records and eps that are tried: to some two 
 
 def lost_in_noise(config: Any, setting: Setting, mechanism: Any) -> str | None:
     """Warn of a run that cannot work, with what would do; None where it may, or nothing is known."""
-    found, s = mechanism.signal, setting
-    if found is None or found >= LEAST_SIGNAL or math.isinf(s.eps):
+    signal, s = mechanism.signal, setting
+    if signal is None or signal >= LEAST_SIGNAL or math.isinf(s.eps):
         return None
     K, C = mechanism.n_teachers, s.n_classes
-    loose = found / signal_of(mu_of(s.eps, s.delta), K, C)  # below 1 where a published rule has more noise
+    loose = signal / signal_of(mu_of(s.eps, s.delta), K, C)  # below 1 where a published rule has more noise
 
     def enough(n: float, eps: float, n_classes: int) -> bool:
         mu = loose * mu_of(eps, s.delta)
         return signal_of(mu, _teachers(config, s, int(n), eps, n_classes), n_classes) >= LEAST_SIGNAL
 
     steps = [_STEP**k for k in range(1, _STEPS)]
-    more = next((s.n_private * step for step in steps if enough(s.n_private * step, s.eps, C)), None)
+    enough_records = next(
+        (s.n_private * step for step in steps if enough(s.n_private * step, s.eps, C)), None
+    )
     larger = next((s.eps * step for step in steps if enough(s.n_private, s.eps * step, C)), None)
     fewer = next((c for c in range(C - 1, 1, -1) if enough(s.n_private, s.eps, c)), None)
-    ways = [f"{_two_digits(more):,} private records"] if more else []
+    ways = [f"{_two_digits(enough_records):,} private records"] if enough_records else []
     ways += [f"eps={larger:.2g}"] if larger else []
     ways += [f"at most {fewer} classes"] if fewer else []
     if other := mechanism.better(s):
@@ -40,7 +42,7 @@ def lost_in_noise(config: Any, setting: Setting, mechanism: Any) -> str | None:
         ways += [f"mechanism={other}"] if by_other >= LEAST_SIGNAL else []
     return (
         f"noise of standard deviation {mechanism.sigma:.3g} drowns what {K:,} teachers say of {C} classes "
-        f"(signal to noise {found:.2g}; below {LEAST_SIGNAL:g} nothing was learned wherever it was tried); "
+        f"(signal to noise {signal:.2g}; below {LEAST_SIGNAL:g} nothing was learned wherever it was tried); "
         f"needed: {' or '.join(ways)}"
     )
 
