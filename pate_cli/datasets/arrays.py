@@ -54,9 +54,11 @@ def _read(path: Path) -> LoadedFile:
     except MemoryError:
         raise DataError(f"{path}: its arrays do not fit into memory") from None
     except (ValueError, OSError, EOFError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        said = " ".join(str(error).split())
-        said = "an array of objects; accepted: numbers, or y.astype(str)" if "pickle" in said else said
-        raise DataError(f"{path}: not an .npz file with X and y ({said})") from None
+        message = " ".join(str(error).split())
+        message = (
+            "an array of objects; accepted: numbers, or y.astype(str)" if "pickle" in message else message
+        )
+        raise DataError(f"{path}: not an .npz file with X and y ({message})") from None
     if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
         raise DataError(f"{path}: X is {X.dtype} of shape {X.shape}; numbers are needed, a row a record")
     if y is not None and (y.shape != X.shape[:1] or y.dtype.kind not in "biufU"):

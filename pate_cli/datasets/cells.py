@@ -119,10 +119,10 @@ def _decimal(columns: Iterable[Sequence[str]]) -> str:
 def _may_be_numbers(cells: Sequence[str], point: str) -> bool:
     """Whether all first cells are plain numbers or missing, no codes, and no thousands for decimals."""
     number = re.compile(rf"[+-]?(\d+{re.escape(point)}?\d*|{re.escape(point)}\d+)([eE][+-]?\d+)?")
-    held = [text for text in cells if text not in _WORDS]
-    if not all(number.fullmatch(text) for text in held) or any(re.match(r"0\d", text) for text in held):
+    filled = [text for text in cells if text not in _WORDS]
+    if not all(number.fullmatch(text) for text in filled) or any(re.match(r"0\d", text) for text in filled):
         return False
-    marked = [text for text in held if point in text]
+    marked = [text for text in filled if point in text]
     return len(marked) < 2 or sum(not _GROUP.fullmatch(text) for text in marked) > 1
 
 

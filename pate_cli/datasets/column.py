@@ -151,17 +151,17 @@ class Column:
             return Reading(np.where(odd, np.nan, values) if odd.any() else values, odd)
         texts, codes = distinct_texts(cells)
         plain = [normal(text) for text in texts]
-        held = np.array([not self._is_missing(text, words) for text in plain], dtype=bool)
+        filled = np.array([not self._is_missing(text, words) for text in plain], dtype=bool)
         if self.is_number:
             parse = self._parser(decimal)
-            found = [parse(text) if h else None for text, h in zip(plain, held, strict=True)]
+            found = [parse(text) if h else None for text, h in zip(plain, filled, strict=True)]
             each = np.array([np.nan if value is None else value for value in found], dtype=np.float64)
-            odd = held & np.isnan(each)
+            odd = filled & np.isnan(each)
             if self.kind == "number":
                 each = _without(each, {*self.words, *words}, decimal)
             return Reading(each[codes], odd[codes])
         find = levels_of(self.levels, kept=self.case == "kept")
-        names = [find(text) if h else "" for text, h in zip(plain, held, strict=True)]
+        names = [find(text) if h else "" for text, h in zip(plain, filled, strict=True)]
         if self.empty:
             names = [self.empty if text == "" else name for text, name in zip(plain, names, strict=True)]
         distinct, at = np.unique(np.array(names, dtype=object), return_inverse=True)

@@ -66,13 +66,13 @@ def decide(cells: Cells, part: int | None, point: tuple[str, bool], *, target: b
         return Decision(Column("ignored", why="left out"))
     if cells.values is not None and not target and kind in (None, "number"):
         values = cells.rest(cells.values, part)
-        held = values[~np.isnan(values)]
-        if not len(held):
+        filled = values[~np.isnan(values)]
+        if not len(filled):
             return Decision(Column("ignored", why="empty"))
         # whole numbers that may be dates have to be looked at
         clocks = (1, 1e6)  # 20240531, and 20240531235959
-        days = any(held.min() >= 19000101 * c and held.max() < 20991232 * c for c in clocks)
-        days = days and not (held % 1 > 0).any()
+        days = any(filled.min() >= 19000101 * c and filled.max() < 20991232 * c for c in clocks)
+        days = days and not (filled % 1 > 0).any()
         if kind is not None or not days:
             own = cells.decimal if cells.n_broken(part) > 1 and cells.decimal != point[0] else None
             return _judged(cells, values, Decision(Column(unit=cells.unit or None, decimal=own)))
@@ -81,18 +81,18 @@ def decide(cells: Cells, part: int | None, point: tuple[str, bool], *, target: b
 
 def _judged(cells: Cells, values: FloatArray, decision: Decision) -> Decision:
     """Whether numbers are identifiers or constant; sentinels are asked for."""
-    held = values[~np.isnan(values)]
-    for value, n_here in _set_apart(cells, held, _SENTINELS):
+    filled = values[~np.isnan(values)]
+    for value, n_here in _set_apart(cells, filled, _SENTINELS):
         question = f"{value:g} ({count_of(n_here, 'cell')}) stands apart from all others: taken for missing"
         decision.ask_missing(cells.name, f"{value:g}", question)
-        held = held[held != value]
+        filled = filled[filled != value]
     if cells.given.get("kind") is None:
-        if (held == held[0]).all() and not cells.used:
+        if (filled == filled[0]).all() and not cells.used:
             return Decision(Column("ignored", why="constant"))
-        if why := _identifiers(cells, held, len(values)):
-            exact = cells.values is None and held.max() >= MOST_EXACT
-            distinct = int(cells.held.sum()) if exact else len(np.unique(held))
-            return _identified(cells, Decision(Column("ignored", why=why)), distinct, len(held))
+        if why := _identifiers(cells, filled, len(values)):
+            exact = cells.values is None and filled.max() >= MOST_EXACT
+            distinct = int(cells.filled.sum()) if exact else len(np.unique(filled))
+            return _identified(cells, Decision(Column("ignored", why=why)), distinct, len(filled))
     return decision
 
 
@@ -103,25 +103,25 @@ def _identified(cells: Cells, decision: Decision, distinct: int, n: int) -> Deci
     return decision
 
 
-def _set_apart(cells: Cells, held: FloatArray, codes: list[float]) -> list[tuple[float, int]]:
+def _set_apart(cells: Cells, filled: FloatArray, codes: list[float]) -> list[tuple[float, int]]:
     """Those of some codes for no value that are further from all other numbers than these from each other."""
-    odd = np.isin(held, codes)
-    others = held[~odd]
+    odd = np.isin(filled, codes)
+    others = filled[~odd]
     if "missing" in cells.given or not odd.any() or len(others) < 2:
         return []
-    found = zip(*np.unique(held[odd], return_counts=True), strict=True)
+    found = zip(*np.unique(filled[odd], return_counts=True), strict=True)
     far = np.ptp(others)
     return [(v, n) for v, n in found if n > 1 and max(v - others.max(), others.min() - v) > far > 0]
 
 
-def _identifiers(cells: Cells, held: FloatArray, n: int) -> str:
+def _identifiers(cells: Cells, filled: FloatArray, n: int) -> str:
     """Reason why whole numbers are no feature; empty if they are one."""
     import pandas as pd
 
-    if (held % 1 > 0).any():
+    if (filled % 1 > 0).any():
         return ""
-    distinct = len(pd.unique(held))
-    if np.median(held) >= _MOST_DIGITS and not cells.used:
+    distinct = len(pd.unique(filled))
+    if np.median(filled) >= _MOST_DIGITS and not cells.used:
         return "identifiers"
     rows = cells.row_names
     why = "row names" if rows else "identifiers"
@@ -129,22 +129,22 @@ def _identifiers(cells: Cells, held: FloatArray, n: int) -> str:
         return ""
     if distinct < _FEW:
         return "row names" if rows and distinct > _NEARLY * n else ""
-    up = np.count_nonzero(np.diff(held) > 0)
-    if distinct >= 0.95 * len(held) and (up >= 0.95 * (len(held) - 1) or (rows and distinct > _NEARLY * n)):
+    ascending = np.count_nonzero(np.diff(filled) > 0) >= 0.95 * (len(filled) - 1)
+    if distinct >= 0.95 * len(filled) and (ascending or (rows and distinct > _NEARLY * n)):
         return why
     if looks_like_unit(cells.name) and distinct > max(_FEW, n / 10):
         return why
     # pairs of equal numbers among uniform draws; where 9 are expected, none has a probability of e^-9
-    repeats = len(held) - distinct
-    second, last = np.partition(held, [1, len(held) - 2])[[1, len(held) - 2]]
-    by_chance = len(held) * (len(held) - 1) / (2 * (float(last) - float(second) + 1))
-    few = repeats <= (1 - _NEARLY) * len(held)
+    repeats = len(filled) - distinct
+    second, last = np.partition(filled, [1, len(filled) - 2])[[1, len(filled) - 2]]
+    by_chance = len(filled) * (len(filled) - 1) / (2 * (float(last) - float(second) + 1))
+    few = repeats <= (1 - _NEARLY) * len(filled)
     return why if few and by_chance >= (max(30, 3 * repeats) if repeats else 9) else ""
 
 
 def _of_texts(seen: Seen, point: tuple[str, bool], target: bool) -> Decision:
     cells, kind = seen.cells, seen.cells.given.get("kind")
-    if seen.n(seen.held) < 2 - cells.used:
+    if seen.n(seen.filled) < 2 - cells.used:
         return Decision(Column("ignored", why="empty"))
     decision = Decision(Column("category"))
     if cells.unusual and seen.part is None:
@@ -161,7 +161,7 @@ def _of_texts(seen: Seen, point: tuple[str, bool], target: bool) -> Decision:
 
 def _number(seen: Seen, point: tuple[str, bool], before: Decision) -> Decision | None:
     """Decide on a column that is written like numbers; None if it is not."""
-    cells, held = seen.cells, seen.held
+    cells, filled = seen.cells, seen.filled
     forced = cells.given.get("kind") == "number"
     if not forced and not _like_numbers(seen):
         return None
@@ -178,13 +178,13 @@ def _number(seen: Seen, point: tuple[str, bool], before: Decision) -> Decision |
     thousands = cells.given.get("thousands") or (often[0] if often else None)
     unit = cells.given.get("unit") or (units.most_common(1)[0][0] if units else None)
     each = cells.parsed((mark, thousands, unit), number_of(mark, thousands, unit))
-    ok = held & ~np.isnan(each)
+    ok = filled & ~np.isnan(each)
     if unsure and "decimal" not in cells.given:
         decision.asked.append(Ask(cells.name, "decimal", unsure, mark))
     if not forced and seen.n(ok) < _NEARLY * seen.weight:
         share = seen.n(ok) / seen.weight
         if ok.sum() > _FEW or share > 0.8:
-            odd = shortened(repr(cells.plain[np.argmax(held & ~ok & ~cells.wordy)]))
+            odd = shortened(repr(cells.plain[np.argmax(filled & ~ok & ~cells.wordy)]))
             question = (
                 f"{share:.0%} of the cells are numbers, others are not, as {odd}: numbers or categories?"
             )
@@ -203,24 +203,24 @@ def _number(seen: Seen, point: tuple[str, bool], before: Decision) -> Decision |
         text = cells.plain[int(np.argmax(bare))]
         question = f"{seen.n(bare):,} cells, as {text}, have no %: are they percent, too?"
         decision.asked.append(Ask(cells.name, "unit", question, "%"))
-    _rest(seen, held & ~ok, decision)
+    _rest(seen, filled & ~ok, decision)
     return _judged(cells, cells.rest(np.where(ok, each, np.nan)[cells.codes], seen.part), decision)
 
 
 def _like_numbers(seen: Seen) -> bool:
     """Whether half of the cells look like numbers, and they are no codes, ranges or days."""
-    cells, held = seen.cells, seen.held
-    if not seen.weight or seen.n(held & cells.like) < _HALF * seen.weight:
+    cells, filled = seen.cells, seen.filled
+    if not seen.weight or seen.n(filled & cells.like) < _HALF * seen.weight:
         return False
     whole = cells.mask("digits", lambda text: text.isascii() and text.isdigit())
     zeros = whole & cells.mask("zeros", lambda text: len(text) > 1 and text[0] == "0")
-    if whole[held].all() and seen.n(zeros & held) > 1:
+    if whole[filled].all() and seen.n(zeros & filled) > 1:
         return False  # codes, as 01067
-    if held.sum() < _MOST_RANGES:
-        ranges = held & cells.mask("range", _RANGE.fullmatch)
-        if 2 * ranges.sum() > held.sum() and (ranges & ~cells.mask("limit", _LIMIT.fullmatch)).any():
+    if filled.sum() < _MOST_RANGES:
+        ranges = filled & cells.mask("range", _RANGE.fullmatch)
+        if 2 * ranges.sum() > filled.sum() and (ranges & ~cells.mask("limit", _LIMIT.fullmatch)).any():
             return False
-    return bool((cells.dates["ymd"] & held).sum() < _NEARLY * held.sum())
+    return bool((cells.dates["ymd"] & filled).sum() < _NEARLY * filled.sum())
 
 
 def _decimal(seen: Seen, point: tuple[str, bool]) -> tuple[str, str]:
@@ -233,7 +233,7 @@ def _decimal(seen: Seen, point: tuple[str, bool]) -> tuple[str, str]:
     if first[1] > 1:
         both = second[1] > (1 - _NEARLY) * (first[1] + second[1])
         return first[0], "both , and . stand before decimals: which does?" if both else ""
-    unclear = seen.held & (cells.separators[","] | cells.separators["."]) & ~cells.votes["."]
+    unclear = seen.filled & (cells.separators[","] | cells.separators["."]) & ~cells.votes["."]
     if point[1] or not unclear.any():
         return point[0], ""
     text = cells.plain[np.argmax(unclear)]
@@ -259,7 +259,7 @@ def _rest(seen: Seen, rest: Any, decision: Decision) -> None:
 
 def _date(seen: Seen, before: Decision) -> Decision | None:
     """Decide on a column that is written like dates; None if it is not."""
-    cells, held = seen.cells, seen.held
+    cells, filled = seen.cells, seen.filled
     forms = seen.often(cells.dates)
     if cells.given.get("kind") != "date" and (not forms or sum(forms.values()) < _NEARLY * seen.weight):
         return None
@@ -268,7 +268,7 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
     shown = " or ".join(order if form == "d-m-y" else form for form in DATES if form in forms)
     questions = [unsure] if unsure else []
     short = {"d-m-y", "d mon y"} & forms.keys()
-    if short and seen.n(held & cells.mask("century", _of_two_centuries)) > 1:
+    if short and seen.n(filled & cells.mask("century", _of_two_centuries)) > 1:
         questions.append(
             f"do years of two digits begin in 1930, as spreadsheets have it, or in 1950 ({shown})?"
         )
@@ -278,14 +278,14 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
     shown = cells.given.get("format") or shown or "y-m-d"
     decision.column = Column("date", format=shown)
     each = cells.parsed(shown, days_of(shown))
-    ok = held & ~np.isnan(each)
+    ok = filled & ~np.isnan(each)
     clock = ok & cells.mask("clock", HAS_CLOCK.search)
     zoned = clock & cells.mask("zone", HAS_ZONE.search) if clock.any() else clock
     if zoned.any() and (clock & ~zoned).any() and "zone" not in cells.given:
         decision.asked.append(
             Ask(cells.name, "zone", "some times have a zone, others have none: are these UTC?", "UTC")
         )
-    _rest(seen, held & ~ok, decision)
+    _rest(seen, filled & ~ok, decision)
     for value, n_here in _set_apart(cells, np.repeat(each[ok], seen.counts[ok]), _FAR_DAYS):
         text = cells.plain[int(np.argmax(each == value))]
         question = f"{text} ({count_of(n_here, 'cell')}) stands apart from all others: taken for missing"
@@ -323,43 +323,43 @@ def _above_12(number: int, text: str) -> bool:
 def _time(seen: Seen, before: Decision) -> Decision | None:
     """Decide on times of day or durations; None if it is a column of others."""
     cells = seen.cells
-    clock = seen.held & cells.mask("time", CLOCK.fullmatch)
+    clock = seen.filled & cells.mask("time", CLOCK.fullmatch)
     if seen.n(clock) < max(2, _NEARLY * seen.weight):
         return None
     with_seconds = cells.mask("seconds", lambda text: text.count(":") > 1)
     form, unit = ("h:m:s", "seconds") if seen.n(clock & with_seconds) > 1 else ("h:m", "hours")
     decision = before.instead(Column(format=form, unit=unit))
-    _rest(seen, seen.held & np.isnan(cells.parsed(form, seconds_of)), decision)
+    _rest(seen, seen.filled & np.isnan(cells.parsed(form, seconds_of)), decision)
     return decision
 
 
 def _category(seen: Seen, decision: Decision, target: bool) -> Decision:
     """Decide on texts: categories, identifiers, or nothing to learn from."""
-    cells, counts, held, n = seen.cells, seen.counts, seen.held, int(seen.counts.sum())
+    cells, counts, filled, n = seen.cells, seen.counts, seen.filled, int(seen.counts.sum())
     plain, given = cells.plain, cells.given
-    codes = held.sum() > 1 and cells.mask("code", lambda text: re.fullmatch("[A-Z]{2}", text))[held].all()
-    signs = seen.n(held & cells.mask("plus", "+".__eq__)) > 1
+    codes = filled.sum() > 1 and cells.mask("code", lambda text: re.fullmatch("[A-Z]{2}", text))[filled].all()
+    signs = seen.n(filled & cells.mask("plus", "+".__eq__)) > 1
     word = "-" if signs else "NA" if codes and not target else ""
     if word and not {"missing", "answers"} & given.keys():
         decision.column = replace(decision.column, answers=[word])
         same = (counts > 0) & cells.mask(word, word.__eq__)
         if same.any() and not target:
-            code = "+" if signs else plain[int(np.argmax(held))]
+            code = "+" if signs else plain[int(np.argmax(filled))]
             question = f"{word} ({count_of(seen.n(same), 'cell')}) is a code as {code}, not a missing value"
             decision.asked.append(Ask(cells.name, "answers", question, as_list([word]), safe=True))
-        held = held | same
-    asked = [i for i in np.flatnonzero(held & cells.wordy) if cells.low[i] in ASKED]
+        filled = filled | same
+    asked = [i for i in np.flatnonzero(filled & cells.wordy) if cells.low[i] in ASKED]
     if target and asked:
         every = [plain[i] for i in asked]
         question = f"{', '.join(every)}: a class? Or no label (--missing {shlex.quote(every[0])})"
         decision.asked.append(Ask(cells.name, "answers", question, as_list(every), safe=True))
-    elif asked and held.sum() > 2 and "missing" not in given:
+    elif asked and filled.sum() > 2 and "missing" not in given:
         for i in asked:
             question = f"{plain[i]!r} ({count_of(int(counts[i]), 'cell')}) is taken for missing"
             decision.ask_missing(cells.name, plain[i], question)
-        held = held & ~np.isin(np.arange(len(held)), asked)
-    present = seen.n(held)
-    names = [plain[i] for i in np.flatnonzero(held)]
+        filled = filled & ~np.isin(np.arange(len(filled)), asked)
+    n_filled = seen.n(filled)
+    names = [plain[i] for i in np.flatnonzero(filled)]
     if "case" not in given:
         variants: dict[str, set[str]] = {}
         for text in names:
@@ -371,16 +371,16 @@ def _category(seen: Seen, decision: Decision, target: bool) -> Decision:
     if target or given.get("kind") == "category":
         return decision
     if distinct <= 1:
-        if n - present > 0.1 * n and distinct:
+        if n - n_filled > 0.1 * n and distinct:
             if "empty" not in given:
                 only = shortened(repr(names[0]))
-                question = f"an empty cell ({n - present:,} of them) beside {only}: missing, or no?"
+                question = f"an empty cell ({n - n_filled:,} of them) beside {only}: missing, or no?"
                 decision.asked.append(Ask(cells.name, "empty", question, "missing", safe=True))
             return decision
         return decision if cells.used else decision.ignored("constant")
     mean = sum(map(len, names)) / distinct
     words = sum(text.count(" ") + 1 for text in names) / distinct
-    if distinct > 0.3 * present and (words >= _WORDS or mean > _LONG):
+    if distinct > 0.3 * n_filled and (words >= _WORDS or mean > _LONG):
         return decision.ignored("free text")
     if distinct >= _FEW and sum(bool(_PAIR.fullmatch(t)) for t in names) > _NEARLY * distinct:
         out = decision.ignored("two numbers in a cell")
@@ -389,11 +389,11 @@ def _category(seen: Seen, decision: Decision, target: bool) -> Decision:
         return out
     stems = {re.sub(r"\d+", "", text) for text in names} if distinct >= _FEW else set()
     serial = len(stems) == 1 and all(re.search(r"\d{3}", text) for text in names)
-    many = distinct > _HALF * present and present >= _FEW
+    many = distinct > _HALF * n_filled and n_filled >= _FEW
     named = looks_like_unit(cells.name) and distinct > max(_FEW, n / 10)
     if not any(ask.key == "kind" for ask in decision.asked) and (
         many or (serial and 20 * distinct > n) or named
     ):
         why = "row names" if cells.row_names else "identifiers"
-        return _identified(cells, decision.ignored(why), distinct, present)
+        return _identified(cells, decision.ignored(why), distinct, n_filled)
     return decision

@@ -78,7 +78,7 @@ class Cells:
         return [text.casefold() for text in self.plain]
 
     @cached_property
-    def held(self) -> Any:
+    def filled(self) -> Any:
         """Whether each text holds a value, or may do so."""
         answers = self.given.get("answers") or ()
         return np.array([t in answers or not is_missing(t, self.words) for t in self.plain], dtype=bool)
@@ -92,11 +92,11 @@ class Cells:
 
     def _matches(self, pattern: Callable[[str], Any]) -> list[Any]:
         """A match of each held text, or None; none at all where hardly one of a sample matches."""
-        at = np.flatnonzero(self.held)
+        at = np.flatnonzero(self.filled)
         sample = at[:: max(1, len(at) // 200)]
         if sum(bool(pattern(self.plain[i])) for i in sample) < 0.3 * len(sample):
             return [None] * len(self.plain)
-        return [pattern(text) if h else None for text, h in zip(self.plain, self.held, strict=True)]
+        return [pattern(text) if h else None for text, h in zip(self.plain, self.filled, strict=True)]
 
     @cached_property
     def numbers(self) -> list[Any]:
@@ -151,7 +151,7 @@ class Cells:
     def parsed(self, key: Any, parse: Callable[[str], float | None]) -> FloatArray:
         """Number of each text, NaN where there is none; computed once."""
         if key not in self._parsed:
-            found = [parse(text) if h else None for text, h in zip(self.plain, self.held, strict=True)]
+            found = [parse(text) if h else None for text, h in zip(self.plain, self.filled, strict=True)]
             self._parsed[key] = np.array([np.nan if v is None else v for v in found], dtype=np.float64)
         return np.asarray(self._parsed[key])
 
@@ -185,10 +185,10 @@ class Cells:
         """Whether any part of the records says number: broken ones are left, and others than the first."""
         if self.values is None or self.given:
             return False
-        held = self.values[~np.isnan(self.values)]
-        if not len(held):
+        filled = self.values[~np.isnan(self.values)]
+        if not len(filled):
             return False
-        differ = (self.values != held[0]) & ~np.isnan(self.values)
+        differ = (self.values != filled[0]) & ~np.isnan(self.values)
         by_part = [np.bincount(self.marks[mask], minlength=N_PARTS) for mask in (self._broken, differ)]
         return all(counts[~_left_out(part)].sum() > 1 for counts in by_part for part in range(N_PARTS))
 
@@ -205,7 +205,7 @@ class Seen:
         self.cells = cells
         self.part = part
         self.counts = cells.counts(part)
-        self.held = cells.held & (self.counts > 0)
+        self.filled = cells.filled & (self.counts > 0)
 
     def n(self, mask: Any) -> int:
         """Number of records with one of these texts."""
@@ -214,7 +214,7 @@ class Seen:
     @cached_property
     def weight(self) -> int:
         """Number of records whose text is no word for a missing value."""
-        return self.n(self.held & ~self.cells.wordy)
+        return self.n(self.filled & ~self.cells.wordy)
 
     def often(self, masks: Mapping[str, Any], least: int = 2) -> Counter[str]:
         """Number of records by the key of their text, where there are some."""

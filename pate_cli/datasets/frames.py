@@ -36,8 +36,8 @@ def encoder_of(public: Any, declared: str | Path | None = None) -> TableEncoder:
     """Unfitted encoder, by a declared schema or one that public records decide."""
     if declared is not None:
         return TableEncoder(read_schema(declared))
-    found = describe(_table(public, "X_public"), public=True, source="inferred from X_public")
-    schema = found.schema
+    described = describe(_table(public, "X_public"), public=True, source="inferred from X_public")
+    schema = described.schema
     if not (schema.numbers or schema.of_kind("category")):
         raise DataError(f"X_public: no column is used; {schema.brief()}")
     return TableEncoder(schema)

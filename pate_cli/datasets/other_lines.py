@@ -123,8 +123,8 @@ def units_of(rows: Sequence[tuple[int, list[str]]], names: Sequence[str]) -> dic
     written = [cell.strip(" -()[]") for cell in rows[0][1]]
     units = {i: unit for i, unit in enumerate(written) if unit.casefold() not in _NO_UNIT}
     below = [[normal(row[i]) for _, row in rows[1:30] if len(row) == len(names)] for i in units]
-    held = [[text for text in cells if text.casefold() not in MISSING] for cells in below]
-    if not all(len(texts) > 1 and all(map(NUMBER.fullmatch, texts)) for texts in held):
+    filled = [[text for text in cells if text.casefold() not in MISSING] for cells in below]
+    if not all(len(texts) > 1 and all(map(NUMBER.fullmatch, texts)) for texts in filled):
         return {}
     return {names[i]: unit for i, unit in units.items()}
 

@@ -43,7 +43,7 @@ def undeclared(
         edits |= {name: {"kind": "ignored"} for name in {*public.columns} - {*private.columns, target}}
     named = None if unit == AUTO else unit
     source = "of each split's public share" if public is None else f"inferred from {public.path.name}"
-    found = describe(
+    described = describe(
         table,
         target=target,
         unit=named,
@@ -53,39 +53,41 @@ def undeclared(
         used=public is None,
         source=source,
     )
-    if found.refused:
-        line, why = found.refused[0]
-        more = f"; and {len(found.refused) - 1} more cells" if len(found.refused) > 1 else ""
+    if described.refused:
+        line, why = described.refused[0]
+        more = f"; and {len(described.refused) - 1} more cells" if len(described.refused) > 1 else ""
         name, cell = _named_cell(why)
         accepted = f"{typed('numeric', name)} (such cells are missing), {typed('missing', cell)}, "
         accepted += f"{typed('categories', name)} or {typed('drop', name)}"
         raise DataError(f"{table.path}, {table.word} {line}: column {why}; accepted: {accepted}{more}")
-    chosen = dict(found.schema.columns)
+    chosen = dict(described.schema.columns)
     words_of_texts = [
         ask
-        for ask in found.asked
+        for ask in described.asked
         if ask.key == "missing" and (ask.column == target or chosen[ask.column].kind == "category")
     ]
     if public is None:  # a private file decides no word: it is a category of its own
         for name in {ask.column for ask in words_of_texts} - {target}:
             chosen[name] = replace(chosen[name], missing=None)
-    asked = [ask for ask in found.asked if not ask.safe and ask not in words_of_texts]
+    asked = [ask for ask in described.asked if not ask.safe and ask not in words_of_texts]
     if asked:
         shown = "; ".join(
             f"{ask.column!r}: {ask.question}" if ask.column else f"{ask.key}: {ask.question}" for ask in asked
         )
         raise DataError(f"{table.path}: to decide: {shown}; accepted: {_accepted(asked[0], table, target)}")
-    safe = [f"{ask.column!r}: {ask.question}" for ask in found.asked if ask.safe and ask.key != "persons"]
-    said = [text for text in (*found.warnings, *safe) if not text.startswith(f"{target!r}: ")]
+    safe = [f"{ask.column!r}: {ask.question}" for ask in described.asked if ask.safe and ask.key != "persons"]
+    said = [text for text in (*described.warnings, *safe) if not text.startswith(f"{target!r}: ")]
     columns = {
         name: replace(column, low=None, high=None, source=None)
         if public is None
         else replace(column, source=public.path.name)
         for name, column in chosen.items()
     }
-    classes = found.schema.classes if public is not None and len(found.schema.classes or ()) > 1 else None
-    schema = replace(found.schema, columns=columns, rows="private", classes=classes, target_missing=None)
-    return schema, found.asked, said
+    classes = (
+        described.schema.classes if public is not None and len(described.schema.classes or ()) > 1 else None
+    )
+    schema = replace(described.schema, columns=columns, rows="private", classes=classes, target_missing=None)
+    return schema, described.asked, said
 
 
 def _named_cell(why: str) -> tuple[str, str]:

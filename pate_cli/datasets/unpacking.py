@@ -60,8 +60,8 @@ def check_members(archive: zipfile.ZipFile, size: int) -> None:
 def _check_size(unpacked: int, size: int) -> None:
     """Refuse more bytes than a file of `size` bytes may unpack to."""
     if unpacked > (most := max(_ANYWAY, _TIMES * size)):
-        said = f"{most // 10**6:,} MB, for a file of {size:,} bytes"
-        raise DataError(f"it unpacks to more than {said}; if that is meant, give it uncompressed")
+        size_in_words = f"{most // 10**6:,} MB, for a file of {size:,} bytes"
+        raise DataError(f"it unpacks to more than {size_in_words}; if that is meant, give it uncompressed")
 
 
 def _in_pieces(file: IO[bytes], size: int) -> bytes:
