@@ -291,9 +291,9 @@ class Card:
     def _lines(self) -> list[tuple[str, str, str]]:
         """A release that was not measured: label, value and note."""
         delta, sizes = f"delta {_decimal(self.delta)}", self.sizes
-        made = f"{self.who}s, and {count_of(sizes['n_public'], 'public point')}"
+        trained_on = f"{self.who}s, and {count_of(sizes['n_public'], 'public point')}"
         lines = [("guarantee", f"eps {self.eps:g}", f"{delta}; {bare(self.guarantee['neighbours'])}")]
-        lines.append(("made from", f"{sizes['n_private']:,}", made))
+        lines.append(("made from", f"{sizes['n_private']:,}", trained_on))
         if self.facts["n_teachers"]:
             n, _, rest = self._teachers.split(" ", 2)
             lines.append(("teachers", n, rest))

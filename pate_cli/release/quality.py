@@ -61,10 +61,12 @@ class Quality:
 
     def of(self, measure: str, code: int | None = None) -> Percent | None:
         """A figure, of a class where a code is given; None where it cannot be told."""
-        told = self.evaluation["figures"].get(measure + ("" if code is None else f" of {self.classes[code]}"))
-        if not told or not told["told"]:
+        figure = self.evaluation["figures"].get(
+            measure + ("" if code is None else f" of {self.classes[code]}")
+        )
+        if not figure or not figure["told"]:
             return None
-        return Percent(*(100 * float(told[key]) for key in ("estimate", "low", "high")))
+        return Percent(*(100 * float(figure[key]) for key in ("estimate", "low", "high")))
 
     @property
     def two(self) -> bool:
@@ -88,14 +90,14 @@ class Quality:
     @cached_property
     def cells(self) -> tuple[float, float, float, float] | None:
         """Of two classes, shares of all records: found, missed, false alarms, and rightly not named."""
-        share, found, other = (
+        share, recall, specificity = (
             self.of("share", self.rare),
             self.of("recall", self.rare),
             self.of("recall", self.common),
         )
-        if share is None or found is None or other is None:
+        if share is None or recall is None or specificity is None:
             return None
-        s, r, q = share.estimate / 100, found.estimate / 100, other.estimate / 100
+        s, r, q = share.estimate / 100, recall.estimate / 100, specificity.estimate / 100
         return s * r, s * (1 - r), (1 - s) * (1 - q), (1 - s) * q
 
     @property
@@ -111,11 +113,11 @@ class Quality:
         """What it does, as a clause with its verb."""
         accuracy = self.of("accuracy")
         if self.two:
-            found, right = self.of("recall", self.rare), self.of("precision", self.rare)
+            recall, precision = self.of("recall", self.rare), self.of("precision", self.rare)
             name = self.named(self.rare)
-            if found is not None and right is not None:
-                finds = f"finds {frequency(found.estimate)} {self.who}s of {name}"
-                return f"{finds}, and {frequency(right.estimate)} that it names so are right"
+            if recall is not None and precision is not None:
+                finds = f"finds {frequency(recall.estimate)} {self.who}s of {name}"
+                return f"{finds}, and {frequency(precision.estimate)} that it names so are right"
         if accuracy is None:
             return "is of a quality that its test cannot tell"
         return f"is right on {frequency(accuracy.estimate)} {self.who}s ({accuracy.texts[1]})"
@@ -164,8 +166,8 @@ class Quality:
             ("accuracy", self.of("accuracy"), max(share, 100 - share), f"always {common}"),
         ]
         cells = []
-        for words, told, level, how in rows:
-            estimate, interval = told.texts if told else (ABSENT, _UNTOLD)
+        for words, figure, level, how in rows:
+            estimate, interval = figure.texts if figure else (ABSENT, _UNTOLD)
             without = "" if level is None else f"{_percent(level)}{f', {how}' if how else ''}"
             cells.append([words, estimate, interval, without])
         columns = [Head("measure, %", numeric=False), Head("estimate"), Head("95% interval")]
@@ -177,7 +179,7 @@ class Quality:
         cells = [
             [
                 self.named(code),
-                *(str(told) if (told := self.of(measure, code)) else _UNTOLD for measure in _MEASURES),
+                *(str(figure) if (figure := self.of(measure, code)) else _UNTOLD for measure in _MEASURES),
             ]
             for code in codes
         ]
@@ -191,7 +193,7 @@ class Quality:
         return sorted(range(len(self.classes)), key=lambda code: -self._share(code))
 
     def _records(self) -> list[dict[str, Any]]:
-        return [{"measure": name, **told} for name, told in self.evaluation["figures"].items()]
+        return [{"measure": name, **figure} for name, figure in self.evaluation["figures"].items()]
 
     def figure(self) -> tuple[str, str]:
         """What becomes of 1,000 records of two classes, or how many of each are found; and the caption."""
@@ -205,21 +207,21 @@ class Quality:
             return drawn, f"Of 100 {self.who}s of a class, how many it finds. {caption}{left}"
         if self.cells is None:
             return "", ""
-        found, missed, false, rest = _thousand(self.cells)
+        hits, misses, false_alarms, rejections = _thousand(self.cells)
         rare = self.named(self.rare)
         bars = [
             (
-                f"{found + false:,} of 1,000 {self.who}s are named {rare}",
+                f"{hits + false_alarms:,} of 1,000 {self.who}s are named {rare}",
                 [
-                    Share(found, f"{found:,} are: found", "orange"),
-                    Share(false, f"{false:,} are not: false alarms", "orange", True),
+                    Share(hits, f"{hits:,} are: found", "orange"),
+                    Share(false_alarms, f"{false_alarms:,} are not: false alarms", "orange", True),
                 ],
             ),
             (
-                f"{missed + rest:,} are not",
+                f"{misses + rejections:,} are not",
                 [
-                    Share(missed, f"{missed:,} are {rare}: missed", "blue"),
-                    Share(rest, f"{rest:,} are not: right", "blue", True),
+                    Share(misses, f"{misses:,} are {rare}: missed", "blue"),
+                    Share(rejections, f"{rejections:,} are not: right", "blue", True),
                 ],
             ),
         ]
@@ -256,14 +258,16 @@ class Quality:
             f"a **decision about one {self.who}** by itself",
             self.of("accuracy"),
         )
-        right, other = (self.of("precision", code) if self.two else None for code in (self.rare, self.common))
-        if right is not None and other is not None:
+        precision, other = (
+            self.of("precision", code) if self.two else None for code in (self.rare, self.common)
+        )
+        if precision is not None and other is not None:
             rare = self.named(self.rare)
             if self.useful:
-                named, rest = frequency(right.estimate), frequency(100 - other.estimate)
+                named, missed = frequency(precision.estimate), frequency(100 - other.estimate)
                 first = "deciding **whom to look at first**"
-                good.append(f"{first}: of those named {rare} {named} are, of the others {rest}")
-            bad += f": of those named {rare} {frequency(100 - right.estimate)} are not"
+                good.append(f"{first}: of those named {rare} {named} are, of the others {missed}")
+            bad += f": of those named {rare} {frequency(100 - precision.estimate)} are not"
         elif accuracy is not None:
             if self.useful:
                 good.append(f"a **first guess**, right on {frequency(accuracy.estimate)} {self.who}s")
@@ -290,7 +294,7 @@ def _percent(value: float) -> str:
 def _thousand(parts: Sequence[float]) -> list[int]:
     """Shares as whole numbers that are 1,000 together, by the largest remainders."""
     whole = [int(1000 * part) for part in parts]
-    rest = sorted(range(len(parts)), key=lambda k: whole[k] - 1000 * parts[k])
-    for k in rest[: 1000 - sum(whole)]:
+    by_remainder = sorted(range(len(parts)), key=lambda k: whole[k] - 1000 * parts[k])
+    for k in by_remainder[: 1000 - sum(whole)]:
         whole[k] += 1
     return whole
