@@ -28,11 +28,11 @@ def current(argv: Sequence[str]) -> list[str]:
     for text in argv:
         key, _, values = text.partition("=")
         points = [f"{key}={value}" for value in values.split(",")]
-        new = [_OVERRIDES.get(new_names, (new_names,)) for new_names in points]
+        new = [_OVERRIDES.get(point, (point,)) for point in points]
         if _OVERRIDES.keys().isdisjoint(points) or (len(points) > 1 and max(map(len, new)) > 1):
             renamed.append(text)
             continue
-        first = f"{key}={','.join(new_names[0].partition('=')[2] for new_names in new)}"
+        first = f"{key}={','.join(overrides[0].partition('=')[2] for overrides in new)}"
         others = [other for other in new[0][1:] if other.partition("=")[0] not in typed]
         _say(text, " ".join([first, *others]))
         renamed += [first, *others]

@@ -55,9 +55,8 @@ def _read(path: Path) -> LoadedFile:
         raise DataError(f"{path}: its arrays do not fit into memory") from None
     except (ValueError, OSError, EOFError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         message = " ".join(str(error).split())
-        message = (
-            "an array of objects; accepted: numbers, or y.astype(str)" if "pickle" in message else message
-        )
+        if "pickle" in message:
+            message = "an array of objects; accepted: numbers, or y.astype(str)"
         raise DataError(f"{path}: not an .npz file with X and y ({message})") from None
     if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
         raise DataError(f"{path}: X is {X.dtype} of shape {X.shape}; numbers are needed, a row a record")

@@ -236,7 +236,7 @@ def levels_of(levels: Iterable[str] | None, *, kept: bool = False) -> Callable[[
 
 @cache
 def _spellings(levels: tuple[str, ...]) -> tuple[Mapping[str, str], Mapping[str, str], Mapping[Any, str]]:
-    """Levels by what they are, in normal form too; small letters; as numbers, if these differ."""
+    """Levels by text and normal form; by the latter in small letters; by number, if numbers differ."""
     folded, equal = dict[str, str](), dict[Any, str]()
     for level in levels:
         folded.setdefault(normal(level).casefold(), level)

@@ -66,10 +66,10 @@ def without_comments(
 ) -> tuple[list[Any], list[Any]]:
     """Lines that are no comments, and those that are, of one cell or not all, but for orders as #1.
 
-    Below the header each line is judged by itself; all of them are below it where there are `records_alone`.
+    Below the header each line is judged by itself; with `records_alone` there is no header.
     """
-    first = next((i for i, row in enumerate(rows) if not _is_marked(row[1])), len(rows))
-    first = 0 if records_alone else first
+    above = 0 if records_alone else len(rows)
+    first = next((i for i, row in enumerate(rows[:above]) if not _is_marked(row[1])), above)
     kept, left_out = list[Any](), list[Any]()
     for i, row in enumerate(rows):
         numbered = re.match(r"\s*#\d", row[1][0])

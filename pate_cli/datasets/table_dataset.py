@@ -76,9 +76,8 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
         }
         encoding = public.written.encoding  # a byte order mark speaks for its own file alone
         form |= {"encoding": "utf-8" if encoding in MARKED else encoding, "decimal": public.decimal}
-        form |= (
-            {} if public.written.header else {key: public.written.form[key] for key in ("delimiter", "quote")}
-        )
+        if not public.written.header:
+            form |= {key: public.written.form[key] for key in ("delimiter", "quote")}
     private = read(where, text)
     _check_target(target, private)
     if declared is not None and declared.target_missing == "dropped":
@@ -292,7 +291,7 @@ def _unit(
 def _persons(table: RecordTable, unit: str, words: Collection[str], *, one: bool) -> IntArray:
     """Number of the person of each record, in the order of their names; each record needs one.
 
-    Names that may be of one person are `one`, which protects both, or refused.
+    Names that may be of one person are taken for one with `one`, which protects both, and else refused.
     """
     names = table.labels(unit, words, "dataset.unit", one=one, distinct=not one)
     people = {name: identity(name, table.decimal) if one else name for name in sorted(names.names)}

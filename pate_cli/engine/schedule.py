@@ -209,12 +209,8 @@ def _found(row: Row, repeat: int, store: RepeatStore, *, student: bool) -> Done 
     finished = store.find(row.key, repeat, student=student)
     if finished is None:
         return None
-    record, content = finished
-    if (record.repeat, record.eps, record.delta) != (
-        repeat,
-        row.prepared.whole.guarantee.eps,
-        row.prepared.delta,
-    ):
+    (record, content), guarantee = finished, row.prepared.whole.guarantee
+    if (record.repeat, record.eps, record.delta) != (repeat, guarantee.eps, guarantee.delta):
         return None
     return Done(row.name, record, student=content)
 

@@ -216,10 +216,10 @@ class Bought:
         """Refuse to spend on what would find nothing: a quarter of the records must be enough."""
         most = max(self.least if self.texts else 0.0, self.sure if len(self.texts) < len(self.names) else 0.0)
         if most >= self.n / 4:
-            refused = f"{self.what} to be bought: of {self.n:,} records, only what {math.ceil(most):,} share"
-            remedy = f"{self.what} by hand, more records, or a larger eps"
             raise InfeasibleError(
-                f"{refused} would be found, and nothing is spent on that; what would do: {remedy}"
+                f"{self.what} to be bought: of {self.n:,} records, only what {math.ceil(most):,} share "
+                f"would be found, and nothing is spent on that; what would do: {self.what} by hand, "
+                "more records, or a larger eps"
             )
 
     @property

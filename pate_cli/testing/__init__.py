@@ -105,11 +105,8 @@ def _checks(name: str, forms: list[Form]) -> Iterator[NamedCheck]:
             yield _check(call_checks.blocks, form)
     for form in plain:
         yield _check(call_checks.audited, form)
-        if not (
-            form.mechanism().asks_votes
-            or form.mechanism().n_teachers
-            or form.mechanism().guarantee.mu is None
-        ):
+        mechanism = form.mechanism()
+        if not (mechanism.asks_votes or mechanism.n_teachers or mechanism.guarantee.mu is None):
             yield _check(call_checks.one_run, form)
     for form in plain[:1]:
         yield _check(call_checks.alike, form)
