@@ -21,11 +21,12 @@ ARGV = ["split.public=20", "split.public_from_private=true", "teacher.count=20",
 def charged(asked: tuple[float, float]) -> None:
     """What a ledger is charged is no less than what the certificate promises, to the last bit."""
     rng, data = np.random.default_rng(1), ["dataset=csv", "dataset.path=d.csv", "dataset.target=y"]
-    data.append("dataset.classes=[a,b]")
+    data += ["dataset.classes=[a,b]", "dataset.schema=s.yaml"]
     y = rng.integers(0, 2, 300)
     with TemporaryDirectory() as place, chdir(place), mock.patch.dict(os.environ, PATE_LEDGER=f"{place}/l"):
         rows = [f"{x:.3f},{'ab'[label]}" for x, label in zip(rng.normal(3 * y), y, strict=True)]
         Path("d.csv").write_text("\n".join(["x,y", *rows]) + "\n")
+        Path("s.yaml").write_text("columns: {x: {kind: number}}")
         budget = [f"eps={asked[0]!r}", f"delta={asked[1]!r}"]
         with redirect_stdout(StringIO()):
             require(cli.main(["ledger", "init", *data, "--eps", "50", "--delta", ".1"]) == 0, "no ledger")

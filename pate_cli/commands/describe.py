@@ -13,10 +13,10 @@ from typing import Any
 
 from pate_cli.commands.own_files import add_format_options, read_table
 from pate_cli.commands.printing import print_grid, print_json, print_line
-from pate_cli.datasets import PACKED
 from pate_cli.datasets.asking import Ask, as_list
 from pate_cli.datasets.column import Column, distinct_texts
 from pate_cli.datasets.csv_files import refused_lines
+from pate_cli.datasets.described import schema_beside
 from pate_cli.datasets.describing import Described, describe, read_edits
 from pate_cli.datasets.labels import classes_of
 from pate_cli.datasets.reading import RecordTable
@@ -63,7 +63,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def main(options: argparse.Namespace) -> int:
     """Describe a file. 0; 2 if something does not fit; 3 if something must be decided."""
-    output = options.output or _beside(options.file)
+    output = options.output or schema_beside(options.file)
     check_file(output, [options.file, *([options.rows] if options.rows else [])])
     if output.is_file() and _edited(output.read_bytes()):
         raise InputError(f"--output {output}: was edited, and would be lost; give another, or move it away")
@@ -154,14 +154,6 @@ def _edited(content: bytes) -> bool:
     """Whether a file is other than this command wrote it."""
     text, _, _ = content.decode(errors="replace").rpartition(_AS_WRITTEN)
     return content != _signed(text).encode()
-
-
-def _beside(path: Path) -> Path:
-    """Name of the schema of a file: klinik.csv -> klinik.schema.yaml."""
-    name = path.name
-    for ending in PACKED:
-        name = name.removesuffix(ending)
-    return path.with_name(f"{name.rpartition('.')[0] or name}.schema.yaml")
 
 
 def _public_rows(options: argparse.Namespace, table: RecordTable, text: set[str]) -> RecordTable:

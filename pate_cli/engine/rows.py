@@ -18,6 +18,7 @@ import numpy as np
 from pate_cli import datasets, pipeline
 from pate_cli.config import Composer, DatasetConfig, RunConfig, parse
 from pate_cli.config.command_line import last_wins, without_place
+from pate_cli.datasets.described import check_settled
 from pate_cli.engine.store import CacheKey, repeat_key
 from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
@@ -60,6 +61,8 @@ class Row:
         config, spec = parse(raw), spec or RowSpec("")
         options = json.dumps(config.dataset.options, sort_keys=True, default=str)
         try:
+            if config.release:
+                check_settled(config.dataset.name, config.dataset.options)
             dataset = _load(config.dataset.name, options, _state(config.dataset))
             key = repeat_key(raw, dataset)
             return cls(spec, raw, config, pipeline.prepare(config, dataset), key)

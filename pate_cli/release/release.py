@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pate_cli import pipeline, terminal
+from pate_cli.datasets.described import points_of_persons
 from pate_cli.datasets.multiset import record_digests
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.plugins import contained
@@ -124,8 +125,7 @@ def _check_public(run: Prepared) -> None:
     dataset = run.dataset
     if dataset.public is None:
         if dataset.person_column is not None:
-            accepted = f"a file of public points, with release=true and dataset.unit={dataset.person_column}"
-            raise ConfigError("dataset.public", None, accepted)
+            raise points_of_persons(dataset.person_column)
         if not run.config.split.public_from_private:
             n, of = run.sizes.n_public, dataset.n_records
             raise InputError(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pate_cli.datasets.described import describe_command, schema_beside
 from pate_cli.results.settings import DEFAULT_METHODS
 
 if TYPE_CHECKING:
@@ -31,6 +35,8 @@ _EXPERIMENT = ("eps", "repeats", "seed", "name", "tags", "compute", "cache", "tr
 _RELEASE = ("release", "ledger", "purpose")
 _PUBLIC = ("dataset.public", "split.public_from_private")
 _WIDTH = 80
+_PLAIN = re.compile(r"[\w./ ~+-]+")
+"""A path that Hydra takes as it stands."""
 
 
 def overrides(row: MeasuredRow) -> list[str]:
@@ -59,9 +65,22 @@ def release_step(answer: Advice) -> NextStep | None:
             return None  # persons' records are not opened: it takes a file of public points
         kept.append("split.public_from_private=true")
     measured = [] if any(_key(text) == "evaluate" for text in kept) else ["evaluate=0.2"]
+    described = _described(row, kept)
     init = ledger_init(kept, answer.eps, row["delta"])
     release = ["pate", "run", "release=true", *kept, f"eps={answer.eps:g}", *measured]
-    return "publish it", [init, release]
+    return "publish it", [*described, init, release]
+
+
+def _described(row: MeasuredRow, kept: list[str]) -> list[list[str]]:
+    """The command that writes a schema, where a release needs one and has none; `kept` then names it."""
+    names = ("path", "private", "target", "unit", "sep", "encoding", "decimal", "header")
+    typed = {key: typed_value(row, f"dataset.{key}") for key in (*names, "schema", "public")}
+    path = typed["path"] or typed["private"]
+    if typed_value(row, "dataset") not in ("csv", "jsonl", "parquet") or typed["schema"] or typed["public"]:
+        return []
+    schema = str(schema_beside(Path(path)))
+    kept.append(f"dataset.schema={schema if _PLAIN.fullmatch(schema) else json.dumps(schema)}")
+    return [describe_command(path, {key: value for key, value in typed.items() if value})]
 
 
 def ledger_init(typed: Sequence[str], eps: float, delta: float | None) -> list[str]:

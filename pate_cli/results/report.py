@@ -104,7 +104,7 @@ def _single(advice: Advice, command: Sequence[str]) -> tuple[Page, Report]:
     figure, caption = eps_figure(advice)
     sections = [] if single_row and not advice.limit else [Section(table.title, [("table", table)])]
     if step is not None:
-        note = [("note", _publishing(advice, step[1][-1]))] if step[0] == "publish it" else []
+        note = [("note", _publishing(advice, step[1]))] if step[0] == "publish it" else []
         sections.append(Section(f"Next: {step[0]}", [("code", step[1]), *note]))
     page = Page(
         title=board.name,
@@ -272,15 +272,19 @@ def _kicker(advice: Advice, command: Sequence[str]) -> str:
     return f"{name(' '.join(command[:2]))} · {advice.board.name}{predicting}"
 
 
-def _publishing(advice: Advice, command: Sequence[str]) -> str:
-    """What the two lines of a release do: `command` is the second."""
+def _publishing(advice: Advice, commands: Sequence[Sequence[str]]) -> str:
+    """What the lines of a release do: the last makes it."""
+    command = commands[-1]
     row, nearest = advice.row, " (the eps nearest to 1)" * (len(advice.board.budgets) > 1)
     share = next(text.partition("=")[2] for text in command if text.lstrip("+").startswith("evaluate="))
-    text = (
-        "The first line, once, states how much may ever be spent on these records. The second spends eps "
-        f"{advice.eps:g} of it{nearest}, and measures the quality with noise on a share of {share} of the "
-        "private records."
-    )
+    lines = [
+        "writes down how the table is read, which no record of a release decides",
+        "states, once, how much may ever be spent on these records",
+        f"spends eps {advice.eps:g} of it{nearest}, and measures the quality with noise on a share of {share}"
+        " of the private records",
+    ][-len(commands) :]
+    numbers = ("first line", "second", "third")
+    text = " ".join(f"The {number} {what}." for number, what in zip(numbers, lines, strict=False))
     if "split.public_from_private=true" not in command:
         return text
     opened = (

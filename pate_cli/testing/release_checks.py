@@ -35,7 +35,7 @@ from pate_cli.release import Ledger, LedgerDirectory, Protected, open_ledgers, r
 from pate_cli.testing.doors import Recorder, Replay
 from pate_cli.testing.failure import require
 from pate_cli.testing.learners import Fits, fits_kept
-from pate_cli.testing.released_tables import BOUGHT, CLASSES, SCHEMA, TABLES, N, made, write
+from pate_cli.testing.released_tables import BOUGHT, CLASSES, KINDS_ALONE, SCHEMA, TABLES, N, made, write
 from pate_cli.testing.unlike import EXTREMES, Columns, MixedRecords, Way, failing_teachers
 
 __all__ = ["KINDS", "Release", "WholeNoise", "shared_out", "unforeseen", "unlike", "unmoved"]
@@ -139,7 +139,8 @@ class Release:
             stack.enter_context(fits_kept(None if self.retrained else self._fits))
             stack.enter_context(mock.patch.dict(os.environ, PATE_LEDGER=str(Path(place, "ledger"))))
             write(f"people.{self.format}", records, days=self.bought)
-            Path("schema.yaml").write_text(BOUGHT if self.bought else SCHEMA)
+            own = self.points == "one file"  # its public share has bounds and levels
+            Path("schema.yaml").write_text(BOUGHT if self.bought else KINDS_ALONE if own else SCHEMA)
             write(f"public.{self.format}", made(1).at(slice(FILE)), labels=False)
             Path("conf", "mechanism").mkdir(parents=True)
             mechanism = {"name": self.name} | {key: _plain(value) for key, value in self.options}
@@ -174,7 +175,7 @@ class Release:
         options: dict[str, Any] = {"path": f"people.{self.format}"}
         if table:
             persons = {"unit": "person"} if self.persons else {"unit": None, "drop": ["person"]}
-            options |= {"target": "class"} | persons
+            options |= {"target": "class"} | persons | ({"schema": "schema.yaml"} if own else {})
         if not own:
             if not self.bought:
                 options["classes"] = list(CLASSES if table else "012")[: self.n_classes]

@@ -10,7 +10,7 @@ import numpy as np
 
 from pate_cli.testing.unlike import MixedRecords
 
-__all__ = ["BOUGHT", "CLASSES", "SCHEMA", "TABLES", "N", "made", "write"]
+__all__ = ["BOUGHT", "CLASSES", "KINDS_ALONE", "SCHEMA", "TABLES", "N", "made", "write"]
 
 N = 300
 """Records, or persons."""
@@ -23,6 +23,7 @@ TABLES = ("csv", "jsonl", "parquet")
 SCHEMA = "columns:\n  colour: {kind: category, values: [red, blue]}\n" + "".join(
     f"  {name}: {{kind: numeric, low: -8, high: 8, missing: true}}\n" for name in ("x1", "x2")
 )
+KINDS_ALONE = SCHEMA.replace(", low: -8, high: 8", "").replace(", values: [red, blue]", "")
 BOUGHT = "classes: private\ncolumns:\n  colour: {kind: category, levels: private}\n"
 BOUGHT += (
     "  x1: {kind: number, levels: private}\n  day: {kind: date, levels: private}\n"

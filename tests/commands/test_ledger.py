@@ -101,7 +101,9 @@ def test_the_same_records_in_another_file_have_one_ledger(table, capsys, form):
     assert said.count("\n") == 1
     assert cli.main(["ledger", "init", *_of(path), *TOTAL, "--raise"]) == 2
     assert f"its records are those of {named}" in capsys.readouterr().err
+    Path("s.yaml").write_text("columns: {x: {kind: number}}")
     release = ["release=true", "split.public=20", "split.public_from_private=true", "teacher.size=20"]
+    release += ["dataset.schema=s.yaml"]
     assert cli.main(["run", *_of(path), *release, "hydra.run.dir=out"]) == 2
     assert f"{named} is for the same records; accepted: that file\n" in capsys.readouterr().err
     assert {file: file.read_bytes() for file in open_ledgers().path.iterdir()} == before

@@ -138,7 +138,9 @@ VOTES = ["run", *ONE, "release=true", "mechanism=gaussian", "teacher.size=10", "
 
 def test_a_release_from_one_file_asks_for_the_word_and_then_fixes_rows(private, capsys):
     assert main(["ledger", "init", *ONE, "--eps", "5", "--delta", "1e-3"]) == 0
-    given = [*VOTES, "split.public=40"]
+    assert main(["data", "describe", "priv.csv", "--target", "outcome", "--set", "patient_id.kind=ignored",
+                 "--set", "patient_id.persons=no"]) == 0  # fmt: skip
+    given = [*VOTES, "split.public=40", "dataset.schema=priv.schema.yaml"]
     assert main(given) == 2
     said = (
         "split.public_from_private=true, which publishes the columns of 40 of your 900 records (eps protects"

@@ -20,7 +20,7 @@ pytest.importorskip("opendp")
 
 NUMBER, WARD = "a`<script>alert(1)</script>**x**", "| b | [x](javascript:1) &amp;"
 CASE = "<i>ye`s</i>"
-OWN = ["dataset=csv", "dataset.path=hostile.csv", "dataset.target=y"]
+OWN = ["dataset=hostile.schema.yaml"]
 RELEASE = ["run", "release=true", "split.public_from_private=true", "mechanism=best", "eps=4"]
 
 
@@ -37,6 +37,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATE_LEDGER", str(place / "ledger"))
         patch.chdir(place)
+        assert main(["data", "describe", "hostile.csv", "--target", "y"]) == 0
         assert main(["ledger", "init", *OWN, "--eps", "9", "--delta", "0.1"]) == 0
         assert main([*RELEASE, *OWN, "evaluate=0.3", "purpose='<u>**it**</u>'", "hydra.run.dir=out"]) == 0
     return place

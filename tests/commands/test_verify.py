@@ -28,7 +28,7 @@ from pate_cli.terminal import only_writer
 
 pytest.importorskip("opendp")
 
-DATA = ["dataset=csv", "dataset.path=people.csv", "dataset.target=class"]
+DATA = ["dataset=csv", "dataset.path=people.csv", "dataset.target=class", "dataset.schema=s.yaml"]
 OTHER = ["dataset=synthetic", "dataset.n_records=900"]
 RELEASE = ["release=true", "split.public=20", "split.public_from_private=true", "teacher.size=30"]
 RELEASE += ["delta=1e-5", "eps=1"]
@@ -45,6 +45,7 @@ def made(tmp_path_factory):
     x = np.round(rng.normal(size=900) + 2 * (2 * y - 1), 3)
     lines = [f"{a},{'yes' if b else 'no'}" for a, b in zip(x, y, strict=True)]
     (place / "people.csv").write_text("\n".join(["x <b>,class", *lines]) + "\n")
+    (place / "s.yaml").write_text("columns: {x <b>: {kind: number}}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATE_LEDGER", str(place / "ledger"))
         patch.chdir(place)

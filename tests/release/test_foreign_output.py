@@ -58,8 +58,9 @@ def release(tmp_path, monkeypatch):
     """Start a release with the learner `loud.Loud` of a text; a statement may change pate before."""
     rows = [f"{(i * 37 % 101) / 50 - 1},{'yes' if i * 37 % 101 > 50 else 'no'}" for i in range(400)]
     (tmp_path / "mine.csv").write_text("\n".join(["x,label", *rows]) + "\n")
-    data = ["dataset=csv", "dataset.path=mine.csv", "dataset.target=label"]
+    data = ["dataset=mine.schema.yaml"]
     monkeypatch.chdir(tmp_path)
+    assert main(["data", "describe", "mine.csv", "--target", "label"]) == 0
     monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
     env = dict(os.environ)
     env["PYTHONPATH"] = os.pathsep.join([str(REPO), str(tmp_path), *filter(None, sys.path)])

@@ -169,12 +169,14 @@ def test_the_release_keeps_what_was_typed_and_has_room_in_its_ledger():
     typed = "dataset=csv 'dataset.path=my file.csv' dataset.target=y mechanism=best eps=1 repeats=10 seed=3"
     typed += " split.public=50"
     a = found({("best", 1): around(0.8)}, overrides=typed)
-    title, (init, release) = release_step(a)
+    title, (described, init, release) = release_step(a)
     assert title == "publish it"
+    assert described == ["pate", "data", "describe", "my file.csv", "--target", "y"]  # a release needs it
     assert init == [
         *["pate", "ledger", "init", "dataset=csv"],
         "dataset.path=my file.csv",
         "dataset.target=y",
+        "dataset.schema=my file.schema.yaml",
         *["--eps", "2", "--delta", "0.0003"],
     ]
     assert "split.public_from_private=true" in release

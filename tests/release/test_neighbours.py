@@ -1,0 +1,79 @@
+"""Private files that differ in one record: a release refuses both or neither, and shows no name of one."""
+
+from __future__ import annotations
+
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pate_cli.cli import main
+
+pytest.importorskip("opendp")
+
+SPLIT = ["split.public=30", "split.public_from_private=true", "teacher.count=12", "eps=8", "delta=1e-3"]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+
+
+def said(*argv):
+    """Exit code, and what is printed and said, but for the time."""
+    out, err = StringIO(), StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([*argv])
+    return code, out.getvalue(), err.getvalue()
+
+
+def records(n=240):
+    """Age, ward, id and label of each."""
+    rng = np.random.default_rng(0)
+    ages, wards = rng.integers(20, 80, n), rng.integers(3, size=n)
+    return [[str(a), "ABC"[w], f"p{i // 2:03}", "yes" if a > 50 else "no"]
+            for i, (a, w) in enumerate(zip(ages.tolist(), wards.tolist(), strict=True))]  # fmt: skip
+
+
+def write(name, rows, columns=("age", "ward", "id", "y")):
+    """A CSV file, or one of JSON lines or Parquet."""
+    if name.endswith(".csv"):
+        Path(name).write_text("\n".join(",".join(row) for row in [columns, *rows]) + "\n")
+        return
+    cells = [{c: int(t) if t.lstrip("-").isdigit() else t for c, t in zip(columns, row, strict=True)}
+             for row in rows]  # fmt: skip
+    if name.endswith(".jsonl"):
+        Path(name).write_text("\n".join(map(json.dumps, cells)))
+    else:
+        import pandas as pd
+
+        frame = pd.DataFrame(cells)
+        frame.astype({c: str for c in frame if frame[c].dtype == object}).to_parquet(name)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("what", ["a second sentinel", "a word twice", "a name that repeats"])
+def test_without_a_schema_no_record_decides_whether_one_table_is_released(ending, what):
+    """One more record with 999 or `unknown` made a release stop to ask; one more name of a person, too."""
+    rows = [[*row[:2], f"p{i}", row[3]] for i, row in enumerate(records())]
+    rows[5][0] = {"a second sentinel": "999", "a word twice": "unknown"}.get(what, "44")
+    own = f"own.{ending}"
+    data = [f"dataset={ending}", f"dataset.path={own}", "dataset.target=y", "dataset.drop=[id]"]
+    if what == "a name that repeats":
+        data.pop()
+    told = []
+    for more in (rows[9], ["44" if "name" in what else rows[5][0], "A", "p7", "no"]):
+        write(own, [*rows[:9], more, *rows[10:]])
+        if not told:
+            said("ledger", "init", *data, "dataset.unit=null", "--eps", "20", "--delta", "0.1")
+        told.append(said("run", "release=true", *data, *SPLIT, "hydra.run.dir=out"))
+    assert told[0] == told[1]
+    code, _, err = told[0]
+    assert (code, err.count("\n"), Path("out").exists()) == (2, 1, False)
+    command = f"pate data describe {own} --target y"
+    assert f"dataset.schema: got None; accepted: dataset=own.schema.yaml, which `{command}` writes" in err
+    assert said(*command.split()[1:], "--set", "id.persons=no")[0] in (0, 3)
