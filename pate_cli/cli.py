@@ -65,10 +65,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     _settle_terminal()
     try:
         with terminable():
-            code = _main(list(sys.argv[1:] if argv is None else argv))
+            code = _main_named(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()  # a failed write shows here, not when the interpreter ends
         return code
     except InputError as error:
+        if os.environ.get("HYDRA_FULL_ERROR") == "1":
+            _show_plugin(error)
         return _fail(2, str(error))
     except Terminated as stop:
         return _fail(128 + stop.number, "terminated")
@@ -124,6 +126,31 @@ def _main(args: list[str]) -> int:
     if any(text.startswith("dataset=") and text.endswith((".yaml", ".yml")) for text in rest):
         rest = import_module("pate_cli.config.schemas").with_schemas(rest)
     return int(import_module(f"pate_cli.commands.{name}").main(rest))
+
+
+def _main_named(args: list[str]) -> int:
+    """Carry out a command; what a plug-in raises is named."""
+    try:
+        return _main(args)
+    except (InputError, MemoryError, BrokenPipeError):
+        raise
+    except Exception as error:
+        from pate_cli.plugins import named
+
+        if (told := named(error)) is error:
+            raise
+        raise told from error
+
+
+def _show_plugin(error: InputError) -> None:
+    """Print where code that is not ours raised an error."""
+    import traceback
+
+    from pate_cli.plugins import PluginError, place_of
+
+    cause = error.__cause__  # none where it may be private
+    if cause and (isinstance(error, PluginError) or place_of(cause)):
+        traceback.print_exception(error)
 
 
 def _say(text: str) -> int:

@@ -19,6 +19,7 @@ from pate_cli import datasets, learners, students, teachers
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import no_answers
 from pate_cli.mechanisms.teaching import train_groups
+from pate_cli.plugins import PluginError, calling, named
 from pate_cli.prepared import NoClasses, Prepared, prepare
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import Noise
@@ -102,7 +103,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         split, trained, votes = split_of(run, streams), None, None
     run = run.after(split)
     door = Door.seeded(streams.noise)
-    with teachers.failures() as seen:
+    with teachers.failures() as seen, calling(type(run.mechanism)):
         released = _release(run, split, votes, door, streams)
     failures = sum(seen, trained.failures if trained else teachers.NONE_FAILED)
     failures.check()
@@ -163,9 +164,10 @@ def release(
                 votes = Votes(np.sum(counts, axis=0), run.n_teachers)
         except NoClasses as end:  # it is paid for, and public
             return _without_classes(end, door)
-        except Exception:  # its message may quote a record
+        except Exception as error:  # its message may quote a record
             why = "training failed; the cause is withheld because it may reveal private data"
-            raise RuntimeError(why) from None
+            told = named(error, quoted=False)
+            raise (told if isinstance(told, PluginError) else RuntimeError(why)) from None
         released = _release(run, split, votes, door, streams)
     student, problem, report = released.model, None, None
     if student is None:

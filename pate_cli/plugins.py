@@ -5,16 +5,38 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import re
+import sys
+import sysconfig
 import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import metadata
+from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
-from pate_cli.errors import ConfigError, one_line
+from pate_cli.errors import ConfigError, InputError, one_line
 
-__all__ = ["contained", "find_module", "what_failed"]
+__all__ = ["OURS", "PluginError", "calling", "contained", "find_module", "named", "place_of"]
+__all__ += ["reason_of", "what_failed"]
+
+_PACKAGE = Path(__file__).resolve().parent
+_STANDARD = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
+OURS = [str(_PACKAGE), str(_PACKAGE.parent / "experiments")]
+"""Directories of our own code."""
+
+
+class PluginError(InputError):
+    """An exception of code that is not ours, named with its place; where it is quoted, it is the cause."""
+
+    def __init__(self, where: str, said: str) -> None:
+        super().__init__(f"{where} failed ({said}")
+        self.where = where
+
+    def __reduce__(self) -> Any:  # from a worker process
+        return _plugin_error, (self.where, str(self))
 
 
 def find_module(key: str, name: str, group: str) -> Any:
@@ -68,12 +90,100 @@ def contained() -> Iterator[None]:
                 os.chdir(here)
 
 
-def what_failed(error: BaseException, file: str | None = None) -> str:
-    """Kind of an error of somebody's code, what it says, and where; in `file`, if it passed there."""
-    if error.__cause__ is not None and not isinstance(error.__cause__, Exception):
-        error = error.__cause__  # of `contained`
-    said = f"{type(error).__name__}: {one_line(str(error))}".removesuffix(": ")
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
-    last = ([frame for frame in frames if frame.filename == file] or frames)[-1]
-    within = not (last.filename.startswith("<") or isinstance(error, SyntaxError))
-    return f"{said}; {last.filename}, line {last.lineno}" if within else said
+def named(error: Exception, code: Any = None, *, quoted: bool = True) -> Exception:
+    """Name the plug-in in which an error was raised, or `code`, which was called; else the error itself.
+
+    It is not `quoted` where its message may tell of private records.
+    """
+    if isinstance(error, PluginError):
+        if quoted or error.__cause__ is None:
+            return error
+        raised, where = _cause(error.__cause__), error.where
+    elif isinstance(error, InputError):
+        return error
+    else:
+        raised = _cause(error)
+        where = place_of(raised)
+    if not where and code is not None and _is_somebodys(module := getattr(code, "__module__", code.__name__)):
+        where = f"{module}.{code.__qualname__}" if hasattr(code, "__qualname__") else module
+    if not where:
+        return error
+    if not quoted:
+        return PluginError(where, f"{type(raised).__name__}; its message may be private)")
+    told = PluginError(where, f"{_said(raised)}); HYDRA_FULL_ERROR=1 shows the traceback")
+    told.__cause__ = error
+    return told
+
+
+@contextmanager
+def calling(code: Any) -> Iterator[None]:
+    """Name a module, class or function that is not ours in what it raises when it is called within this."""
+    try:
+        yield
+    except Exception as error:
+        if (told := named(error, code)) is error:
+            raise
+        raise told from error
+
+
+def what_failed(error: BaseException) -> str:
+    """Kind of an error of somebody's code, what it says, and where in that code."""
+    error = _cause(error)
+    where = "" if isinstance(error, SyntaxError) else place_of(error)
+    return f"{_said(error)}; {where}" if where else _said(error)
+
+
+def reason_of(error: BaseException) -> str:
+    """What an error says; where code that is not ours raised it also its kind and place."""
+    return what_failed(error) if place_of(_cause(error)) else str(error)
+
+
+def place_of(error: BaseException) -> str:
+    """Innermost place of a plug-in that an error passed: function, file and line; empty if there is none."""
+    steps = list(traceback.walk_tb(error.__traceback__))
+    frame, line = next((step for step in reversed(steps) if _is_plugin(step[0])), (None, 0))
+    if frame is None:
+        return ""
+    code, module = frame.f_code, frame.f_globals.get("__name__", "")
+    at = f"{code.co_filename}, line {line}"
+    return at if code.co_name == "<module>" else f"{module}.{code.co_qualname}, {at}"
+
+
+def _plugin_error(where: str, message: str) -> PluginError:
+    error = PluginError.__new__(PluginError, message)
+    error.where = where
+    return error
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {one_line(str(error))}".removesuffix(": ")
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What `contained` made an exception of; else the error itself."""
+    cause = error.__cause__
+    return error if cause is None or isinstance(cause, Exception) else cause
+
+
+def _is_plugin(frame: FrameType) -> bool:
+    of = frame.f_globals
+    return _is_somebodys(of.get("__name__", ""), of.get("__file__"))
+
+
+def _is_somebodys(module: str, file: str | None = None) -> bool:
+    """Whether a module is neither ours, nor Python's, nor of a package that knows nothing of pate."""
+    file = file or getattr(sys.modules.get(module), "__file__", None)
+    if not file:  # of a notebook, whose owner sees the traceback
+        return False
+    path = Path(file).resolve()
+    if any(map(path.is_relative_to, OURS)):
+        return False
+    if not {"site-packages", "dist-packages"}.intersection(path.parts):
+        return not any(map(path.is_relative_to, _STANDARD))
+    packages = metadata.packages_distributions().get(module.partition(".")[0], ())
+    return any(map(_knows_pate, map(metadata.distribution, packages)))
+
+
+def _knows_pate(package: metadata.Distribution) -> bool:
+    needs = any(re.match(r"pate[-_]cli\b", text) for text in package.requires or ())
+    return needs or any(point.group.startswith("pate.") for point in package.entry_points)

@@ -107,8 +107,7 @@ def _section(
         with contained():
             block = _block(view(repeats.copy()), text)
     except Exception as error:  # of somebody else's code
-        file = getattr(getattr(view, "__code__", None), "co_filename", None)
-        why = str(error) if isinstance(error, InputError) else what_failed(error, file)
+        why = str(error) if isinstance(error, InputError) else what_failed(error)
         failed.append(f"--view {text}: {why}")
         block = "p", "Not shown: this view failed."
     title = (view.__doc__ or "").strip().partition("\n")[0].rstrip(".")

@@ -25,6 +25,7 @@ from pate_cli.config import Composer, command_line
 from pate_cli.engine.rows import Row, check_rows
 from pate_cli.engine.run_dir import ended, execute
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
+from pate_cli.plugins import named
 from pate_cli.release import NoLedgerError
 from pate_cli.release.release import release
 from pate_cli.results import read_record
@@ -273,7 +274,11 @@ def _no_trace_if_refused(target: Path, new: Sequence[Path], *, release: bool) ->
     """
     try:
         yield
-    except InputError:
-        if new and not release and not list(target.rglob("repeats.csv")):
+    except Exception as error:
+        refusal = named(error, quoted=not release)
+        refused = isinstance(refusal, InputError)
+        if refused and new and not release and not list(target.rglob("repeats.csv")):
             shutil.rmtree(target, ignore_errors=True)
-        raise
+        if refusal is error:
+            raise
+        raise refusal from None if release else error

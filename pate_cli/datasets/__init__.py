@@ -20,7 +20,7 @@ from pate_cli.datasets.labels import MANY
 from pate_cli.datasets.names import alike
 from pate_cli.datasets.splitting import SplitSizes, cached_split, sizes, sizes_of, split
 from pate_cli.errors import ConfigError, count_of, typed_own
-from pate_cli.plugins import find_module
+from pate_cli.plugins import calling, find_module
 
 if TYPE_CHECKING:
     from pate_cli.types import Dataset
@@ -126,7 +126,9 @@ def load(name: str, **options: Any) -> Dataset:
 
     module = find(name)
     plain = {key: os.fspath(v) if isinstance(v, os.PathLike) else v for key, v in options.items()}
-    dataset: Dataset = module.load(name, read_options(module.Options, plain, "dataset."))
+    checked = read_options(module.Options, plain, "dataset.")
+    with calling(module):
+        dataset: Dataset = module.load(name, checked)
     if name not in _MODULES and (wrong := fault(dataset)):
         accepted = f"a module whose load returns a whole Dataset, see pate_cli/types.py ({wrong})"
         raise ConfigError("dataset.name", name, accepted)

@@ -22,6 +22,7 @@ from pate_cli.datasets.described import check_settled
 from pate_cli.engine.store import CacheKey, repeat_key
 from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
+from pate_cli.plugins import named
 from pate_cli.results.settings import APPROXIMATE, PURE, RECORD, config_hash, dataset_name, row_hash, settings
 from pate_cli.students import dump_student
 
@@ -66,8 +67,10 @@ class Row:
             dataset = _load(config.dataset.name, options, _state(config.dataset))
             key = repeat_key(raw, dataset)
             return cls(spec, raw, config, pipeline.prepare(config, dataset), key)
-        except InputError as error:
-            return cls(spec, raw, config, refusal=error)
+        except Exception as error:
+            if not isinstance(refusal := named(error, quoted=not config.release), InputError):
+                raise
+            return cls(spec, raw, config, refusal=refusal)
 
     @property
     def prepared(self) -> pipeline.Prepared:

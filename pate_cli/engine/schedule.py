@@ -34,7 +34,7 @@ from pate_cli.engine.rows import Row
 from pate_cli.engine.store import RepeatRecord, RepeatStore, vote_key
 from pate_cli.engine.workers import Workers, open_workers
 from pate_cli.errors import InputError
-from pate_cli.plugins import contained
+from pate_cli.plugins import contained, named
 from pate_cli.results.repeats_file import RepeatsFile
 from pate_cli.teachers import NONE_FAILED, Failures, watched
 from pate_cli.threads import one_thread
@@ -378,6 +378,7 @@ def _split(run: pipeline.Prepared, task: _Task) -> Any:
 
 def _failures(shared: _Shared, task: _Task, error: Exception) -> list[Done]:
     """Failure of every row of a task by an exception that is being handled; raised where that is wanted."""
+    error = named(error)
     if shared.strict:
         raise error
     trace = "" if isinstance(error, _FOR_THE_USER) else traceback.format_exc()

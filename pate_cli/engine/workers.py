@@ -28,7 +28,7 @@ from pate_cli.config import ComputeConfig
 from pate_cli.engine.loaded import loaded_code
 from pate_cli.engine.signals import exit_with_parent, interrupts_ignored
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.plugins import contained
+from pate_cli.plugins import contained, named
 from pate_cli.threads import one_thread
 
 __all__ = ["Attempt", "Workers", "check_cluster", "open_workers", "worker_count"]
@@ -76,7 +76,7 @@ def _attempt(call: Call[S, I, T], shared: S, item: I, parent: int | None) -> Att
         with one_thread(), contained():  # cores are shared by repeats alone
             return Attempt(call(shared, item))
     except Exception as error:
-        trace = traceback.format_exc()
+        trace, error = traceback.format_exc(), named(error)
         with contextlib.suppress(Exception):
             if str(pickle.loads(pickle.dumps(error))) == str(error):
                 return Attempt(None, error, trace)

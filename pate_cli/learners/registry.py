@@ -14,7 +14,7 @@ import numpy as np
 
 from pate_cli.errors import ConfigError, did_you_mean
 from pate_cli.learners.class_params import limit_to
-from pate_cli.plugins import contained, what_failed
+from pate_cli.plugins import contained, reason_of, what_failed
 
 __all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_warnings", "make_learner"]
 __all__ += ["gives_shares", "passed_on", "try_out"]
@@ -95,7 +95,7 @@ def make_learner(
             learner.get_params()  # fails where `__init__` does not keep what it is given
         fits = is_classifier(learner)
     except Exception as error:  # a required argument, a meta-estimator without its estimator, ...
-        makeable = f"a classifier that can be made from {params_key} alone ({error})"
+        makeable = f"a classifier that can be made from {params_key} alone ({reason_of(error)})"
         raise ConfigError(name_key, estimator, makeable) from error
     if not fits:
         raise ConfigError(name_key, estimator, accepted)
@@ -192,7 +192,8 @@ def try_out(
         match = re.match(r"The '(\w+)' parameter of \w+ must be (.+)\. Got .+ instead\.", str(error), re.S)
         if match and match[1] in params:
             raise ConfigError(f"{params_key}.{match[1]}", params[match[1]], match[2]) from error
-        raise ConfigError(*where, f"a learner that can be fitted on {records} ({error})") from error
+        fits_none = f"a learner that can be fitted on {records} ({reason_of(error)})"
+        raise ConfigError(*where, fits_none) from error
     if predicted.shape != y.shape or not np.isin(predicted, y).all():
         raise ConfigError(*where, f"a classifier whose predict gives a class for each of {records}")
     if not shares:

@@ -14,7 +14,7 @@ from pate_cli.checks import read_options
 from pate_cli.errors import ConfigError, typed_own
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
 from pate_cli.mechanisms.options import MechanismOptions
-from pate_cli.plugins import find_module
+from pate_cli.plugins import calling, find_module
 from pate_cli.types import Setting
 
 __all__ = ["GROUP", "Mechanism", "MechanismOptions", "SampledAttack", "VoteMechanism"]
@@ -70,7 +70,9 @@ def calibrate(name: str, given: Mapping[str, Any], setting: Setting) -> Mechanis
 
 def calibrated(name: str, options: MechanismOptions, setting: Setting) -> Mechanism:
     """Calibrate a mechanism by options that are read; ConfigError if somebody's module makes none."""
-    mechanism = find(name).calibrate(options, setting)
+    module = find(name)
+    with calling(module):
+        mechanism = module.calibrate(options, setting)
     if not isinstance(mechanism, Mechanism):
         accepted = f"a module whose calibrate returns a Mechanism, not {type(mechanism).__name__}"
         raise ConfigError("mechanism.name", name, accepted)

@@ -21,7 +21,7 @@ from pate_cli import pipeline, terminal
 from pate_cli.datasets.described import points_of_persons
 from pate_cli.datasets.multiset import record_digests
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.plugins import contained
+from pate_cli.plugins import PluginError, contained, named
 from pate_cli.release import files
 from pate_cli.release.card import Card
 from pate_cli.release.exact_noise import ExactNoise
@@ -90,6 +90,8 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
             _leave(directory, result, "the release was ended; its budget is charged", "interrupted")
             raise
         _leave(directory, result, "the release failed; its budget is charged")
+        if isinstance(told := named(error, quoted=False), PluginError):
+            raise InputError(f"the release failed: {told}; its budget is charged") from None
         place = traceback.extract_tb(error.__traceback__)[-1]
         problem = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
         raise RuntimeError(

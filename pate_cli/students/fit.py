@@ -10,7 +10,7 @@ import numpy as np
 
 from pate_cli.errors import ConfigError
 from pate_cli.learners import limit_to
-from pate_cli.plugins import contained
+from pate_cli.plugins import contained, reason_of
 from pate_cli.students.registry import learns_counts, learns_shares, make_student
 from pate_cli.students.steepness import power_of
 from pate_cli.types import UNANSWERED, Answers, FloatArray, IntArray, PublicPoints, Unanswered
@@ -107,7 +107,7 @@ def _learning(estimator: str, given: str) -> Iterator[None]:
         with contained():
             yield
     except Exception as error:
-        accepted = f"a classifier that learns from {given} ({error})"
+        accepted = f"a classifier that learns from {given} ({reason_of(error)})"
         raise ConfigError("student.estimator", estimator, accepted) from error
 
 

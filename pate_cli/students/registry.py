@@ -9,7 +9,7 @@ import numpy as np
 
 from pate_cli.errors import ConfigError
 from pate_cli.learners import BUILT_IN, gives_shares, make_learner, try_out
-from pate_cli.plugins import contained
+from pate_cli.plugins import contained, reason_of
 from pate_cli.types import FloatArray
 
 __all__ = ["LINEAR", "STUDENTS", "LearnsCounts", "check_student", "learns_counts", "learns_shares"]
@@ -99,7 +99,7 @@ def check_student(
                 labels = student.fit_shares(csr_matrix(X) if sparse else X, shares, noise=0.1).predict(X)
                 whole = gives_shares(student, X)
         except Exception as error:
-            accepted = f"a student that learns from noisy counts of {n_classes} classes ({error})"
+            accepted = f"a student that learns from noisy counts of {n_classes} classes ({reason_of(error)})"
             raise ConfigError("student.estimator", estimator, accepted) from error
         if np.shape(labels) != (20,) or not set(np.asarray(labels).tolist()) <= set(range(n_classes)):
             raise ConfigError("student.estimator", estimator, "a student that predicts class codes")

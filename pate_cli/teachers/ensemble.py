@@ -16,7 +16,7 @@ import numpy as np
 from pate_cli.errors import ConfigError, one_line
 from pate_cli.learners import row_by_row
 from pate_cli.matrices import LARGEST, within_bounds
-from pate_cli.plugins import contained
+from pate_cli.plugins import contained, reason_of
 from pate_cli.teachers.linear_votes import add_votes, in_order
 from pate_cli.types import FloatArray, IntArray, Votes, _Private
 
@@ -285,7 +285,7 @@ def failure(estimator: Any, can: str, error: Exception) -> Problem:
         raise OSError(
             f"{name}: {why}; this repeat is not kept, and the same command does it again"
         ) from error
-    return Problem(name, can, str(error))
+    return Problem(name, can, reason_of(error))
 
 
 def _transient(error: BaseException | None) -> BaseException | None:

@@ -88,9 +88,15 @@ def test_somebody_elses_view_stands_in_it(page, tmp_path, monkeypatch, capsys):
     shown = page("s", "--view", "mine_views.extremes")
     assert "<h2>Extremes of the accuracy over splits</h2>" in shown
     bad = {
-        "fails": ("return repeats['none']", f"KeyError: 'none'; {tmp_path / 'bad_views.py'}, line 2"),
+        "fails": (
+            "return repeats['none']",
+            f"KeyError: 'none'; bad_views.fails, {tmp_path / 'bad_views.py'}, line 2",
+        ),
         "text": ("return ''", "made str; accepted: a DataFrame"),
-        "exits": ("raise SystemExit(0)", f"SystemExit: 0; {tmp_path / 'bad_views.py'}, line 6"),
+        "exits": (
+            "raise SystemExit(0)",
+            f"SystemExit: 0; bad_views.exits, {tmp_path / 'bad_views.py'}, line 6",
+        ),
         "dies": ("__import__('os')._exit(0)", "SystemExit: os._exit(0)"),
         "twice": ("return repeats[['accuracy', 'accuracy']]", ""),
     }
