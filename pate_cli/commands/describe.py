@@ -18,7 +18,7 @@ from pate_cli.datasets.column import Column, distinct_texts
 from pate_cli.datasets.csv_files import refused_lines
 from pate_cli.datasets.described import schema_beside
 from pate_cli.datasets.describing import Described, describe, read_edits
-from pate_cli.datasets.labels import classes_of
+from pate_cli.datasets.labels import classes_of, one_person
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import as_yaml, entry_of
 from pate_cli.errors import ConfigError, DataError, InputError, count_of, one_line, shortened
@@ -86,6 +86,8 @@ def main(options: argparse.Namespace) -> int:
         words=[word.strip() for word in options.missing],
     )
     _check(table, described, options)
+    if options.unit and (pair := one_person(distinct_texts(table.frame[options.unit])[0], table.decimal)):
+        described = replace(described, warnings=[*described.warnings, f"{options.unit!r}: {pair}"])
     given = {key for key in ("encoding", "sep") if getattr(options, key) is not None}
     asked = [
         ask
@@ -142,7 +144,7 @@ def _check(table: RecordTable, found: Described, options: argparse.Namespace) ->
         codes = labels.codes[labels.codes >= 0]
         classes_of(replace(labels, codes=codes), f"{table.path}, column {target!r} (--target)", len(codes))
     if options.unit is not None:
-        table.labels(options.unit, words, "--unit", one=True)
+        table.labels(options.unit, words, "--unit", one=True, distinct=False)
 
 
 def _signed(text: str) -> str:

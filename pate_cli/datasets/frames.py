@@ -11,7 +11,7 @@ import numpy as np
 from pate_cli.datasets.column import is_missing
 from pate_cli.datasets.describing import describe
 from pate_cli.datasets.encoding import TableEncoder
-from pate_cli.datasets.labels import Labels
+from pate_cli.datasets.labels import Labels, one_person
 from pate_cli.datasets.names import alike, normal
 from pate_cli.datasets.new_records import read_new, training_schema
 from pate_cli.datasets.reading import RecordTable, columns_of
@@ -75,7 +75,7 @@ def refuse_alike(names: Any, codes: Any) -> None:
 
 
 def persons(groups: Any, *, warn: bool = True) -> IntArray:
-    """Number of the person of each record; refuses one without a name, and one person under two names.
+    """Number of the person of each record, see `Labels.persons`; refuses one without a name.
 
     Names that look alike are private, so a release does not `warn` of them.
     """
@@ -87,11 +87,12 @@ def persons(groups: Any, *, warn: bool = True) -> IntArray:
     if absent := [code for code, name in enumerate(names) if is_missing(normal(name))]:
         row = int(np.argmax(numbers == absent[0]))
         raise DataError(f"groups, row {row}: {names[absent[0]]!r}; accepted: a name for each record")
-    codes = Labels(names, numbers).distinct("the name", "groups, row {}".format).codes
-    if warn and (pair := alike(names)):
+    if warn and (pair := one_person(names)):
+        warnings.warn(f"groups: {pair}", stacklevel=3)
+    if warn and (pair := alike(dict.fromkeys(map(normal, names)))):
         half = "if they are one person, eps and delta hold for a part of one"
         warnings.warn(f"groups: {pair}; {half}", stacklevel=3)
-    return codes
+    return Labels(names, numbers).persons()
 
 
 def _table(frame: pd.DataFrame, name: str) -> RecordTable:

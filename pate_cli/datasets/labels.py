@@ -17,7 +17,7 @@ from pate_cli.errors import DataError
 from pate_cli.types import IntArray
 
 __all__ = ["MANY", "NUMBER", "BoughtClasses", "Labels", "classes_of", "identity", "in_order", "most_classes"]
-__all__ += ["number_in", "spellings", "texts_of"]
+__all__ += ["number_in", "one_person", "spellings", "texts_of"]
 
 NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 """A decimal number; Python's `float` takes 1_0, inf, nan and digits of any script, too."""
@@ -90,6 +90,15 @@ class Labels:
                 )
         return Labels([name.strip() for name in self.names], self.codes)
 
+    def persons(self, decimal: str = ".") -> IntArray:
+        """Number of the person of each record, in the order of their names.
+
+        Names that may be one person's are: both are protected, where two persons would lose twice eps.
+        """
+        people = {name: identity(name, decimal) for name in sorted(self.names)}
+        number = {person: at for at, person in enumerate(dict.fromkeys(people.values()))}
+        return np.array([number[people[name]] for name in self.names])[self.codes]
+
     def among(self, classes: tuple[str, ...], place: Callable[[int], str]) -> IntArray:
         """Number of each record's class, but for blanks; refuses a label that is none of the classes."""
         at = {name: code for code, name in enumerate(classes)}
@@ -134,6 +143,15 @@ class BoughtClasses:
         """Code of the class of each label: a function of it and of these classes; `others` of no class."""
         at = {_class_of(name): code for code, name in enumerate(self.names)}
         return np.array([at.get(_class_of(label), others) for label in labels], dtype=np.int64)
+
+
+def one_person(names: Iterable[str], decimal: str = ".") -> str:
+    """Two names that are taken for one person's, for a message; empty where there are none."""
+    first: dict[Hashable, str] = {}
+    for name in names:
+        if (other := first.setdefault(identity(name, decimal), name)) != name:
+            return f"{shown(other)} and {shown(name)} are one person, as they are equal or read alike"
+    return ""
 
 
 def spellings(

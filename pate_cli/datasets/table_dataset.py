@@ -15,8 +15,8 @@ from pate_cli.datasets.column import Column, Reading, distinct_texts
 from pate_cli.datasets.column_names import looks_like_unit, names_persons
 from pate_cli.datasets.describing import may_name_persons
 from pate_cli.datasets.encodings import MARKED
-from pate_cli.datasets.labels import Labels, identity, spellings
-from pate_cli.datasets.names import alike
+from pate_cli.datasets.labels import Labels, identity, one_person, spellings
+from pate_cli.datasets.names import alike, normal
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Schema, read_schema, typed
 from pate_cli.datasets.three_files import AUTO, LoadedFile, TableOptions, dataset_of
@@ -103,7 +103,7 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
     schema = _edited(schema, private, target, unit, options, declared is not None)
     if not (schema.numbers or schema.of_kind("category")):
         raise DataError(f"{where}: no column is used; {schema.brief()}")
-    persons = None if unit is None else _persons(private, unit, words, one=declared is not None)
+    persons = None if unit is None else _persons(private, unit, words)
     readings: dict[str, dict[str, Reading]] = {}
 
     classes = options.classes or schema.classes
@@ -244,7 +244,10 @@ def _person_warnings(
     private: RecordTable, public: RecordTable | None, test: RecordTable | None, unit: str
 ) -> Iterator[str]:
     """For the owner: facts about persons are private."""
-    if pair := alike(distinct_texts(private.frame[unit])[0]):
+    texts = distinct_texts(private.frame[unit])[0]
+    if pair := one_person(texts, private.decimal):
+        yield f"{private.path.name}: {unit} {pair}"
+    if pair := alike(dict.fromkeys(map(normal, texts))):
         half = "if they are one person, eps and delta hold for a part of one"
         yield f"{private.path.name}: {unit} {pair}; {half}"
     names = _identities(private, unit)
@@ -288,18 +291,14 @@ def _unit(
     return chosen
 
 
-def _persons(table: RecordTable, unit: str, words: Collection[str], *, one: bool) -> IntArray:
-    """Number of the person of each record, in the order of their names; each record needs one.
-
-    Names that may be of one person are taken for one with `one`, which protects both, and else refused.
-    """
-    names = table.labels(unit, words, "dataset.unit", one=one, distinct=not one)
-    people = {name: identity(name, table.decimal) if one else name for name in sorted(names.names)}
-    number = {person: at for at, person in enumerate(dict.fromkeys(people.values()))}
-    if len(number) < 2:
+def _persons(table: RecordTable, unit: str, words: Collection[str]) -> IntArray:
+    """Number of the person of each record, see `Labels.persons`; each record needs one."""
+    names = table.labels(unit, words, "dataset.unit", one=True, distinct=False)
+    persons = names.persons(table.decimal)
+    if not persons.any():
         name = names.names[0]
         raise DataError(f"{table.path}: {unit!r} (dataset.unit) is {name!r} in all records; two are needed")
-    return np.array([number[people[name]] for name in names.names])[names.codes]
+    return persons
 
 
 def _labels(

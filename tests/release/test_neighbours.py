@@ -77,3 +77,24 @@ def test_without_a_schema_no_record_decides_whether_one_table_is_released(ending
     command = f"pate data describe {own} --target y"
     assert f"dataset.schema: got None; accepted: dataset=own.schema.yaml, which `{command}` writes" in err
     assert said(*command.split()[1:], "--set", "id.persons=no")[0] in (0, 3)
+
+
+OTHER_NAMES = ["7.0", "007", "\uff17", "7\u200b", "x"]  # of a person beside 7
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_no_name_of_one_person_decides_whether_there_is_a_release(ending):
+    """Without a schema two names that may be one person's were refused."""
+    own = f"own.{ending}"
+    rows = [[*row[:2], f"{i // 2}", row[3]] for i, row in enumerate(records())]
+    write(f"new.{ending}", records(60))
+    data = [f"dataset={ending}", f"dataset.path={own}", "dataset.target=y", "dataset.unit=id"]
+    data += [f"dataset.public=new.{ending}", "dataset.classes=[no,yes]", "mechanism=gaussian"]
+    told = set()
+    for i, name in enumerate(OTHER_NAMES):
+        write(own, [*rows[:16], [*rows[16][:2], name, "no"], *rows[18:]])
+        said("ledger", "init", *data, "--eps", "20", "--delta", "0.1", "--second-ledger")
+        code, _, err = said("run", "release=true", *data, "teacher.count=12", "eps=8", f"hydra.run.dir={i}")
+        told.add((code, err.replace(f"written to {i}", "")))
+    assert len(told) == 1
+    assert told.pop()[0] == 0
