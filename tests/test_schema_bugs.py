@@ -8,7 +8,7 @@ from test_seeded_bugs import edit
 
 from pate_cli.datasets import describing
 from pate_cli.datasets.csv_files import CsvFormat, read_csv
-from pate_cli.datasets.distinct import N_PARTS, _left_out
+from pate_cli.datasets.distinct import N_PARTS, kept_parts
 from pate_cli.datasets.schema import as_yaml
 from pate_cli.errors import InputError
 from pate_cli.testing import CheckFailed
@@ -84,6 +84,6 @@ def test_a_seeded_bug_tells_neighbours_apart(where, right, wrong, seen, tmp_path
 
 def test_any_two_parts_of_the_records_are_left_out_together():
     """So one record in place of another leaves a decision that both files have: see `describing`."""
-    lines = np.array([_left_out(part) for part in range(N_PARTS)]).astype(int)
+    lines = (~np.array([kept_parts(part) for part in range(N_PARTS)])).astype(int)
     together = lines.T @ lines
     assert (together[~np.eye(N_PARTS, dtype=bool)] == 1).all()

@@ -74,7 +74,7 @@ def main(options: argparse.Namespace) -> int:
             raise ConfigError(f"--{key}", name, table.choices)
     if options.unit is not None and options.unit == options.target:
         raise ConfigError("--unit", options.unit, "another column than --target")
-    edits = read_edits(options.set, table.columns)
+    edits = read_edits(options.set, [*table.columns, *table.unread])
     rows = None if options.rows is None else _public_rows(options, table, text)
     described = describe(
         table,
@@ -107,7 +107,8 @@ def main(options: argparse.Namespace) -> int:
         schema, questions = replace(described.schema, data=data), {}
         for ask in asked:  # counts, cells and words of private records are for the screen alone
             asks = f"{ask.question} (--set {ask.answer})" if options.public else f"{ask.key}: see {_COMMAND}"
-            questions["target" if ask.column == options.target else ask.column or "format"] = asks
+            place = "target" if ask.column == options.target else ask.column or "format"
+            questions[place if place in {*schema.columns, "target", "format"} else "columns"] = asks
         if not options.public:
             open_ = {ask.column for ask in asked if ask.key == "missing"}
             columns = {n: replace(c, missing=None) if n in open_ else c for n, c in schema.columns.items()}

@@ -24,7 +24,7 @@ from pate_cli.datasets.column import Column, Reading, distinct_texts, is_missing
 from pate_cli.datasets.column_names import looks_like_unit, names_persons, proposed_bounds
 from pate_cli.datasets.dates import EPOCH
 from pate_cli.datasets.deciding import decide, point_of
-from pate_cli.datasets.distinct import N_PARTS, Cells
+from pate_cli.datasets.distinct import N_PARTS, Cells, kept_parts
 from pate_cli.datasets.labels import in_order, spellings
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.reading import RecordTable
@@ -76,15 +76,17 @@ def describe(
     if target is not None and edits.get(target, {}).get("missing") == "dropped":
         levels = edits.get(target, {}).get("levels")
         table = table.labelled(target, words, levels if isinstance(levels, list) else None)
+    asked = [Ask("", key, question, "") for key, question in table.written.asked]
     if not (public or used):  # the name of a column is public
-        table = _of_several(table, {target, unit})
+        table, of_few = _of_many(table, {target, unit}, edits)
+        asked += of_few
     decisions, point = _decisions(table, target, unit, edits, public, words, used)
+    told = {(ask.column, ask.key) for ask in asked}
     written = table.written
-    asked = [Ask("", key, question, "") for key, question in written.asked]
     refused, warnings = list(written.refused), list(written.warnings)
     columns, found, missing = {}, {}, {}
     for name, decision in decisions.items():
-        asked += decision.asked
+        asked += [ask for ask in decision.asked if (name, ask.key) not in told]
         warnings += [f"{name!r}: {warning}" for warning in decision.warnings]
         column = _edited(decision.column, edits.get(name, {}), name)
         entry, reading = column, None
@@ -137,12 +139,36 @@ def describe(
     return Described(schema, found, missing, asked, sorted(set(refused)), warnings)
 
 
-def _of_several(table: RecordTable, known: Collection[str | None]) -> RecordTable:
-    """A table without columns that one record alone brings in, but for those that are known."""
-    rare = {name for name in table.rare if name not in known}
-    unread = {name: kind for name, kind in table.unread.items() if name not in rare}
-    frame = table.frame.drop(columns=[name for name in table.frame if name in rare])
-    return replace(table, frame=frame, unread=unread)
+def _of_many(
+    table: RecordTable, known: Collection[str | None], edits: Edits
+) -> tuple[RecordTable, list[Ask]]:
+    """A table without the keys of JSON that too few records have to be named, and questions about these.
+
+    A key is a column, or one of lists, where it is whichever records are left out.
+    """
+    if not table.keys:
+        return table, []
+    left_out, asked, dealt = set[str](), list[Ask](), _dealt(marks_of(table))
+    for name, held in table.keys.items():
+        if name in known:
+            continue
+        by_part = np.bincount(3 * dealt + held, minlength=3 * N_PARTS).reshape(-1, 3)
+        roles = {_role(by_part)} | {_role(by_part[kept]) for kept in map(kept_parts, range(N_PARTS))}
+        kind = edits.get(name, {}).get("kind")
+        if "absent" in roles and kind in (None, "ignored"):
+            left_out.add(name)
+        if len(roles) > 1 and kind is None:
+            what = "a key of few records" if "absent" in roles else "a few records decide: cells, or lists"
+            asked.append(Ask(name, "kind", what, "ignored"))
+    unread = {name: kind for name, kind in table.unread.items() if name not in left_out}
+    frame = table.frame.drop(columns=[name for name in table.frame if name in left_out])
+    return replace(table, frame=frame, unread=unread), asked
+
+
+def _role(held: IntArray) -> str:
+    """What a key is of some records, by how many of each part have nothing, a cell or a list."""
+    _, cells, lists = held.sum(axis=0)
+    return "absent" if cells + lists < 2 else "lists" if lists >= cells else "cells"
 
 
 def _decisions(
@@ -180,9 +206,13 @@ def _decisions(
         if name == target or (one.surely_number and len(set(points)) == 1):
             continue
         others = [_kept(decide(one, part, at).column) for part, at in zip(parts, points, strict=True)]
-        if (other := next((column for column in others if column != ours), None)) is not None:
-            keys = ("kind", "decimal", "thousands", "unit", "format", "answers", "why")
-            key = next(key for key in keys if getattr(ours, key) != getattr(other, key))
+        settled = {*edits.get(name, {})}
+        keys = ("kind", "decimal", "thousands", "unit", "format", "answers", "why")
+        open_ = [key for key in keys if ("kind" if key == "why" else key) not in settled]
+        pairs = ((key, other) for other in others for key in open_)
+        differing = (pair for pair in pairs if getattr(ours, pair[0]) != getattr(pair[1], pair[0]))
+        if (found := next(differing, None)) is not None:
+            key, other = found
             question = f"a few records decide: {key} {getattr(ours, key)} or {getattr(other, key)}"
             key, value = ("kind", "ignored") if key == "why" else (key, getattr(ours, key))
             if all(ask.key != key for ask in decision.asked):

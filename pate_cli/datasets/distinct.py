@@ -16,7 +16,7 @@ from pate_cli.datasets.dates import DATES
 from pate_cli.datasets.names import normal
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["N_PARTS", "Cells", "Seen"]
+__all__ = ["N_PARTS", "Cells", "Seen", "kept_parts"]
 
 N_PARTS = 13
 _LINE = (0, 1, 3, 9)
@@ -165,11 +165,11 @@ class Cells:
         """How often each text occurs, but for the records that are left out."""
         if part is None:
             return np.bincount(self.codes, minlength=len(self.plain))
-        return np.asarray(self._by_mark[:, ~_left_out(part)].sum(axis=1))
+        return np.asarray(self._by_mark[:, kept_parts(part)].sum(axis=1))
 
     def rest(self, values: Any, part: int | None) -> Any:
         """Values of all records, but for those that are left out."""
-        return values if part is None else values[~_left_out(part)[self.marks]]
+        return values if part is None else values[kept_parts(part)[self.marks]]
 
     @cached_property
     def _broken(self) -> Any:
@@ -190,12 +190,12 @@ class Cells:
             return False
         differ = (self.values != filled[0]) & ~np.isnan(self.values)
         by_part = [np.bincount(self.marks[mask], minlength=N_PARTS) for mask in (self._broken, differ)]
-        return all(counts[~_left_out(part)].sum() > 1 for counts in by_part for part in range(N_PARTS))
+        return all(counts[kept_parts(part)].sum() > 1 for counts in by_part for part in range(N_PARTS))
 
 
-def _left_out(part: int) -> Any:
-    """Whether each part is left out, of the line that begins with one."""
-    return np.isin((np.arange(N_PARTS) - part) % N_PARTS, _LINE)
+def kept_parts(part: int) -> Any:
+    """Whether each part is not left out, of the line that begins with one."""
+    return ~np.isin((np.arange(N_PARTS) - part) % N_PARTS, _LINE)
 
 
 class Seen:

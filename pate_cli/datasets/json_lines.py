@@ -68,12 +68,11 @@ def read(
         marks.append(zlib.crc32(line))  # of a record alone: cells are read by what the others hold
     if not records:
         raise DataError(f"{path}: no records in it")
-    columns, unread = {}, {}
-    rare = set()
+    columns, unread, keys = {}, {}, {}
     for name in sorted({*(name for record in records.values() for name in record), *every}):
         cells = [record.get(name) for record in records.values()]
         kinds = Counter(type(cell) for cell in cells if cell is not None)
-        rare |= {name} if kinds.total() < 2 else set()
+        keys[name] = np.array([(c is not None) + isinstance(c, dict | list) for c in cells], dtype=np.uint8)
         if 2 * (kinds[dict] + kinds[list]) >= max(kinds.total(), 1) and name not in declared:
             unread[name] = "lists or objects"
         elif {*kinds} <= {_Number} and name not in text and not any(map(_is_long, cells)):
@@ -82,7 +81,7 @@ def read(
             texts = [cell if isinstance(cell, str | None) else json.dumps(cell) for cell in cells]
             columns[name] = pd.Series([text and str(text) for text in texts], dtype=object)
     frame = pd.DataFrame(columns_of(pd.DataFrame(columns)), index=pd.Index(list(records)))
-    return RecordTable(frame, path, checksum, unread=unread, marks=np.array(marks), rare=frozenset(rare))
+    return RecordTable(frame, path, checksum, unread=unread, marks=np.array(marks), keys=keys)
 
 
 class _Number(str):

@@ -103,7 +103,7 @@ class RecordTable:
     decimal: str = "."  # decimal separator of numbers in texts
     written: Written = field(default_factory=Written)
     marks: Any = None  # a number for each record, made of its content alone
-    rare: frozenset[str] = frozenset()  # columns that are there because of one record, or none
+    keys: Mapping[str, Any] = field(default_factory=dict)  # of JSON: 0 where a record has none, 2 a list
 
     @property
     def columns(self) -> list[str]:
@@ -177,7 +177,9 @@ class RecordTable:
         """The records that have a label; see `labels`."""
         labels = self.labels(target, words, "dataset.target", declared=declared, missing=True, distinct=False)
         kept = labels.codes >= 0
-        return replace(self, frame=self.frame[kept], marks=None if self.marks is None else self.marks[kept])
+        keys = {name: held[kept] for name, held in self.keys.items()}
+        marks = None if self.marks is None else self.marks[kept]
+        return replace(self, frame=self.frame[kept], marks=marks, keys=keys)
 
 
 def columns_of(frame: pd.DataFrame) -> dict[str, Any]:

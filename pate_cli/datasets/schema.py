@@ -246,7 +246,7 @@ def as_yaml(schema: Schema, asked: Mapping[str, str] | None = None) -> str:
     columns = content.pop("columns")
     for key, value in content.items():
         lines.append(f"{key}: {one(value)}" + (f"  {ASK} {asked.pop(key)}" if key in asked else ""))
-    lines.append("columns:")
+    lines.append("columns:" + (f"  {ASK} {asked.pop('columns')}" if "columns" in asked else ""))
     for name, entry in columns.items():
         question = asked.get(name)
         key = name if _PLAIN.fullmatch(name) and one(name) == name else json.dumps(name, ensure_ascii=False)

@@ -158,6 +158,9 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
         warnings += _warnings_on(public, schema, readings[str(public.path)])
     n_public = len(warnings)
     warnings += [f"{where.name}: {warning}" for warning in said or private.written.warnings]
+    if public is not None and (keys := {*private.keys} - {*schema.columns, target, unit}):
+        shown = ", ".join(sorted(keys))
+        warnings.append(f"{where.name}: not used, as the public file does not have them: {shown}")
     if unit is not None:
         warnings += _person_warnings(private, public, test, unit)
     for table in (private, test):
@@ -192,10 +195,12 @@ def _edited(
     if options.columns:
         left_out |= {*names, *present, *private.unread} - {*options.columns}
     absent = [c for c in present if c not in {*schema.columns, *left_out, *row_names}]
-    if absent and not declared:
+    settled = declared or (private.keys and options.public)  # a key of JSON may be one record's
+    if absent and not settled:
         accepted = f"the columns of {private.path}, or dataset.drop=[...] to do without"
         raise DataError(f"{options.public}: no column {', '.join(map(repr, absent))}; accepted: {accepted}")
     allowed = {"columns": (target, unit), "drop": (target, unit, *present, *private.unread)}
+    allowed["drop"] += tuple(lists["drop"] if private.keys and settled else ())
     for key, given in lists.items():
         if strange := [column for column in given if column not in {*names, *allowed.get(key, ())}]:
             accepted = f"columns of {private.path}: {', '.join(present)}"
@@ -203,7 +208,7 @@ def _edited(
     if both := [column for column in lists["numeric"] if column in lists["categories"]]:
         raise ConfigError("dataset.categories", both[0], "columns that are not in dataset.numeric")
     for column, kind in private.unread.items():
-        if not declared and column not in left_out:
+        if not settled and column not in left_out:
             accepted = f"numbers, texts, dates, true and false; {typed('drop', column)} does without"
             raise DataError(f"{private.path}: column {column!r} holds {kind}; accepted: {accepted}")
     columns: dict[str, Column] = {}

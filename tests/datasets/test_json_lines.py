@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -99,6 +100,31 @@ def test_a_key_of_one_record_and_the_order_of_its_keys_are_in_no_schema(odd):
         told.append(Path(f"{len(told)}.yaml").read_text())
     assert told[0] == told[1]
     assert "zip: {kind: category" in told[0]
+
+
+@pytest.mark.parametrize("value", [1, None, "t", [1]], ids=json.dumps)
+def test_a_key_of_few_records_is_named_to_its_owner_alone(value, capsys):
+    """A key of two records was in the schema: one of them put it there. The owner who wants it says so."""
+    records = write("f.jsonl", 60)
+    for few in range(3):
+        more = [record | {"seen by few": 1} for record in records[:few]]
+        more.append(records[few] | {"seen by few": value})
+        Path("f.jsonl").write_text("\n".join(map(json.dumps, [*more, *records[few + 1 :]])))
+        n = few + (value is not None)
+        code = main(["data", "describe", "f.jsonl", "--target", "y", "--output", f"{few}.yaml"])
+        schema = Path(f"{few}.yaml").read_text()
+        assert "seen by few" not in schema
+        assert (code, schema.count("# ASK")) == ((3, 1) if n > 1 else (0, 0))
+        left_out = [*shlex.split(capsys.readouterr().out.splitlines()[-1].removeprefix("next: pate "))]
+        if n > 1:
+            assert left_out[-1] == "seen by few.kind=ignored"
+            assert main([*left_out, "--output", "left.yaml"]) == 0
+            assert Path("left.yaml").read_text() == Path("0.yaml").read_text()
+        if n > 1 and value == 1:
+            used = [*left_out[:-1], "seen by few.kind=number", "--output", "used.yaml"]
+            assert main(used) == 0
+            assert '"seen by few": {kind: number' in Path("used.yaml").read_text()
+            capsys.readouterr()
 
 
 @pytest.mark.parametrize("cell", [[1], {"a": 1}])

@@ -98,3 +98,22 @@ def test_no_name_of_one_person_decides_whether_there_is_a_release(ending):
         told.add((code, err.replace(f"written to {i}", "")))
     assert len(told) == 1
     assert told.pop()[0] == 0
+
+
+@pytest.mark.parametrize("key", [{}, {"of one": 1}, {"of one": [1]}, {"of one": None}], ids=json.dumps)
+def test_a_key_of_one_record_stops_no_release(key):
+    """It was named as a column that the public file lacks."""
+    names = ("age", "ward", "id", "y")
+    cells = [dict(zip(names, [int(row[0]), *row[1:]], strict=True)) for row in records()]
+    Path("own.jsonl").write_text("\n".join(map(json.dumps, [cells[0] | key, *cells[1:]])))
+    write("new.jsonl", records(60))
+    data = ["dataset=jsonl", "dataset.path=own.jsonl", "dataset.target=y", "dataset.unit=null"]
+    data += ["dataset.public=new.jsonl", "dataset.classes=[no,yes]", "mechanism=gaussian"]
+    data += ["dataset.drop=[id,of one]"] * bool(key)
+    assert said("ledger", "init", *data, "--eps", "20", "--delta", "0.1")[0] == 0
+    given = [*data[:-1], "dataset.drop=[id]"] if key else [*data, "dataset.drop=[id]"]
+    told = [said("run", "release=true", *words, "teacher.count=12", "eps=8", f"hydra.run.dir={i}")
+            for i, words in enumerate((data if key else given, given))]  # fmt: skip
+    assert [(code, "of one" in out + err) for code, out, err in told] == [(0, False)] * 2
+    for path in Path().glob("[01]/*"):
+        assert b"of one" not in path.read_bytes() or path.name in ("result.json", "certificate.json")
