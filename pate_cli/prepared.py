@@ -103,10 +103,16 @@ class Prepared:
 
     @property
     def protects(self) -> str:
-        """Difference between neighbouring data sets, in words."""
-        if self.dataset.person_column is not None:
-            return f"one {self.dataset.person_column}, all of its records; replaced by any others"
-        return self.config.split.protects
+        """Difference between neighbouring data sets, in words.
+
+        Where records without a label are left out, both have as many with one, and that number is public.
+        """
+        person, protects = self.dataset.person_column, self.config.split.protects
+        if person is not None:
+            protects = f"one {person}, all of its records; replaced by any others"
+        if not self.dataset.labelled_alone:
+            return protects
+        return f"{protects}, among records that have a label (whether one has is not protected)"
 
 
 class NoClasses(InputError):

@@ -72,8 +72,9 @@ def describe(
     of the edits, or proposals that no record decides. Where columns are `used`, numbers are, even constant.
     """
     edits = edits or {}
-    n_records = len(table.frame)
+    n_records, target_missing = len(table.frame), None
     if target is not None and edits.get(target, {}).get("missing") == "dropped":
+        target_missing = "dropped"
         levels = edits.get(target, {}).get("levels")
         table = table.labelled(target, words, levels if isinstance(levels, list) else None)
     asked = [Ask("", key, question, "") for key, question in table.written.asked]
@@ -109,11 +110,11 @@ def describe(
             if name not in known:
                 asked.append(persons_ask(name, distinct, len(table.frame)))
     classes = _classes(found.get(target or ""), edits.get(target or "", {}), public, rows, target)
-    target_missing = None
     if target is not None and len(table.frame) < n_records:
-        target_missing, missing[target] = "dropped", n_records - len(table.frame)
+        missing[target] = n_records - len(table.frame)
     elif target is not None and missing.get(target):
-        question = f"{count_of(missing[target], 'record')} without a label: leave out"
+        question = f"{count_of(missing[target], 'record')} without a label: leave out? Then it is not"
+        question += " protected whether a record has one"
         asked.append(Ask(target, "missing", question, "dropped"))
     of_target = found.get(target or "")
     if target is not None and of_target is not None and classes is None and not of_target.bought:

@@ -179,7 +179,10 @@ class RecordTable:
         kept = labels.codes >= 0
         keys = {name: held[kept] for name, held in self.keys.items()}
         marks = None if self.marks is None else self.marks[kept]
-        return replace(self, frame=self.frame[kept], marks=marks, keys=keys)
+        frame = self.frame[kept].copy()
+        for name in frame.select_dtypes("category"):  # whose texts would count as names of persons
+            frame[name] = frame[name].cat.remove_unused_categories()
+        return replace(self, frame=frame, marks=marks, keys=keys)
 
 
 def columns_of(frame: pd.DataFrame) -> dict[str, Any]:

@@ -127,6 +127,7 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
         encoder=TableEncoder(replace(schema, target=target)),
         persons=persons,
         person_column=unit,
+        labelled_alone=declared is not None and declared.target_missing == "dropped",
         bought=buys_classes,
     )
     bought = [target] * buys_classes

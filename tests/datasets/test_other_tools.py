@@ -159,7 +159,6 @@ def test_that_names_are_no_persons_is_said_once(tmp_path, capsys, monkeypatch):
     [
         ({"x": v, "y": lambda i: "a"}, None, "two classes or more"),
         ({"x": v, "y": lambda i: ["1", "1.0", "0"][i % 3]}, None, "line 3: --target 'y' is '1.0', and '1'"),
-        ({"x": v, "y": label, "p": lambda i: ["7", "7.0", "8"][i % 3]}, "p", "line 3: --unit 'p' is '7.0'"),
         ({"x": v, "y": label, "p": lambda i: i % 40 or ""}, "p", "line 2: --unit 'p' has ''"),
         ({"x": lambda i: 1, "y": label}, None, "no column to learn from ('x': constant); accepted: --set"),
         ({"x": lambda i: f"{i}0x" if i == 3 else i % 50, "y": label}, None, "accepted: --set COLUMN.missing"),

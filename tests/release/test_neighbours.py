@@ -117,3 +117,33 @@ def test_a_key_of_one_record_stops_no_release(key):
     assert [(code, "of one" in out + err) for code, out, err in told] == [(0, False)] * 2
     for path in Path().glob("[01]/*"):
         assert b"of one" not in path.read_bytes() or path.name in ("result.json", "certificate.json")
+
+
+@pytest.mark.parametrize("unit", [None, "id"])
+def test_a_release_says_that_it_is_not_protected_whether_a_record_has_a_label(unit):
+    """Its number of records shows that, and it promised a record replaced by any other."""
+    sizes, given = [], ["dataset=own.schema.yaml", "dataset.public=new.csv", "mechanism=gaussian"]
+    rows = records()
+    write("new.csv", records(60))
+    for label in ("no", ""):
+        write("own.csv", [[*row[:3], label if i < 9 else row[3]] for i, row in enumerate(rows)])
+        describe = ["data", "describe", "own.csv", "--target", "y", "--rows", "new.csv"]
+        describe += [
+            "--set",
+            "y.missing=dropped",
+            *(["--unit", unit] if unit else ["--set", "id.kind=ignored"]),
+        ]
+        assert said(*describe, *([] if unit else ["--set", "id.persons=no"]))[0] == 0
+        more = [] if unit else ["dataset.unit=null"]
+        said("ledger", "init", *given, *more, "--eps", "20", "--delta", "0.1")
+        out = f"out{label}"
+        code, card, err = said("run", "release=true", *given, *more, "teacher.count=12", "eps=8",
+                               f"hydra.run.dir={out}")  # fmt: skip
+        assert code == 0, err
+        certified = json.loads(Path(out, "certificate.json").read_text())
+        sizes.append(certified["sizes"]["n_private"])
+        promise = "among records that have a label (whether one has is not protected)"
+        shown = card + Path(out, "model_card.md").read_text()
+        assert promise in certified["guarantee"]["neighbours"]
+        assert "whether one has" in shown
+    assert sizes[1] < sizes[0] == (120 if unit else 240)
