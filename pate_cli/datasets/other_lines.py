@@ -14,7 +14,7 @@ __all__ = ["are_row_names", "are_units", "declared_units", "has_level", "header_
 __all__ += ["may_be_below", "n_filled", "n_named", "uncomment_header", "units_of", "usual_of"]
 __all__ += ["without_comments"]
 
-_UNITS = re.compile(r"\(?\[?(-|[%‰°µμ]?[A-Za-z]{0,5}([/²³][A-Za-z0-9]{0,4})?|years?|Jahre|ans)\]?\)?")
+_UNITS = re.compile(r"-?|(?=.*([^\W\d_]|[%‰°$€£]))[^,;:\"'_!?=<>]{1,14}")
 _FOOTER = re.compile(r"\W*(total|sum|summe|gesamt|source|quelle|note|generated|n ?=)\b", re.IGNORECASE)
 _FIGURE = re.compile(
     r"\W*(grand |sub)?(total|totale|totaal|sum|summe|somme|suma|gesamt\w*|toplam|итого|всего|合計|mean"
@@ -112,8 +112,9 @@ def are_row_names(cells: Sequence[str], n: int) -> bool:
 
 
 def are_units(cells: Sequence[str]) -> bool:
-    """Whether all cells of a line are written like units."""
-    return all(_UNITS.fullmatch(cell.strip()) for cell in cells)
+    """Whether all cells of a line are written like units: none or short, with a letter or sign, no number."""
+    texts = [cell.strip(" ()[]") for cell in cells]
+    return all(_UNITS.fullmatch(text) and not NUMBER.fullmatch(normal(text)) for text in texts)
 
 
 def units_of(rows: Sequence[tuple[int, list[str]]], names: Sequence[str]) -> dict[str, str]:

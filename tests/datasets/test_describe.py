@@ -366,6 +366,7 @@ LAYOUTS = {
     ],
     "a second file behind the first": ["v,g,y", *ROWS[:30], "\ufeffv,g,y", *ROWS[30:], "\x1a"],
     "units in brackets": ["v,g,y", "[kg],[-],[-]", *ROWS],
+    "a unit of several words and signs": ["v,g,y", "mL/min/1.73m²,,", *ROWS],
     "a fixed width": [f"{a:<6}{b:<3}{c:<3}" for a, b, c in (row.split(",") for row in ["v,g,y", *ROWS])],
     "letters in the header alone": ["v,g,y", *ROWS],
 }
