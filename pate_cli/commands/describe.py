@@ -16,11 +16,11 @@ from pate_cli.commands.printing import print_grid, print_json, print_line
 from pate_cli.datasets.asking import Ask, as_list
 from pate_cli.datasets.column import Column, distinct_texts
 from pate_cli.datasets.csv_files import refused_lines
-from pate_cli.datasets.described import schema_beside
 from pate_cli.datasets.describing import Described, describe, read_edits
 from pate_cli.datasets.labels import classes_of, one_person
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import as_yaml, entry_of
+from pate_cli.describe_command import schema_beside
 from pate_cli.errors import ConfigError, DataError, InputError, count_of, one_line, shortened
 from pate_cli.terminal import check_file, write_output
 

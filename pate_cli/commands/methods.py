@@ -14,7 +14,8 @@ from pate_cli.config.command_line import refuse_unused
 from pate_cli.config.hydra_composition import options as options_of
 from pate_cli.config.hydra_composition import quoted
 from pate_cli.config.schemas import with_schemas
-from pate_cli.datasets import PACKED, find, kind_of, known_datasets
+from pate_cli.datasets import find, kind_of, known_datasets
+from pate_cli.describe_command import PACKED
 from pate_cli.engine.baselines import with_baselines
 from pate_cli.engine.recipe_plan import Plan, make_plan
 from pate_cli.engine.recipes import Recipe

@@ -19,13 +19,14 @@ from pate_cli.checks import read_options
 from pate_cli.datasets.labels import MANY
 from pate_cli.datasets.names import alike
 from pate_cli.datasets.splitting import SplitSizes, cached_split, sizes, sizes_of, split
+from pate_cli.describe_command import PACKED
 from pate_cli.errors import ConfigError, count_of, typed_own
 from pate_cli.plugins import calling, find_module
 
 if TYPE_CHECKING:
     from pate_cli.types import Dataset
 
-__all__ = ["FILES", "GROUP", "NAMES", "PACKED", "SplitSizes", "becomes_sparse", "cached_split", "find"]
+__all__ = ["FILES", "GROUP", "NAMES", "SplitSizes", "becomes_sparse", "cached_split", "find"]
 __all__ += ["kind_of", "load", "names", "sizes", "sizes_of", "split", "warnings_of"]
 
 GROUP = "pate.datasets"
@@ -65,9 +66,6 @@ _ENDINGS = {
     ".pq": "parquet",
     ".npz": "npz",
 }
-
-PACKED = (".bz2", ".gz", ".xz", ".zip")
-"""Endings of compressed files, in which another one may come before."""
 
 NAMES: tuple[str, ...] = tuple(_MODULES)
 """Every name of this room."""

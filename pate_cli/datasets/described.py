@@ -1,4 +1,4 @@
-"""The command that describes a table, and the schema that it writes: what a release reads a table by."""
+"""What a release reads a table by: a schema, or the kinds of a public file."""
 
 from __future__ import annotations
 
@@ -7,32 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pate_cli.datasets import PACKED, find
-from pate_cli.datasets.three_files import AUTO, TableOptions
+from pate_cli.datasets import find
+from pate_cli.datasets.three_files import TableOptions
+from pate_cli.describe_command import AUTO, describe_command, schema_beside
 from pate_cli.errors import ConfigError
 
-__all__ = ["check_settled", "describe_command", "points_of_persons", "schema_beside"]
-
-_FORM = {"sep": "--sep", "encoding": "--encoding", "decimal": "--decimal"}
-
-
-def schema_beside(path: Path) -> Path:
-    """Name of the schema of a file: klinik.csv -> klinik.schema.yaml."""
-    name = path.name
-    for ending in PACKED:
-        name = name.removesuffix(ending)
-    return path.with_name(f"{name.rpartition('.')[0] or name}.schema.yaml")
-
-
-def describe_command(path: str, options: Mapping[str, Any]) -> list[str]:
-    """The command that describes a file, as the `options` of its data set say how it is written."""
-    words = ["pate", "data", "describe", path]
-    words += ["--target", str(options["target"])] if options.get("target") else []
-    words += ["--unit", str(options["unit"])] if options.get("unit") not in (None, AUTO, "null") else []
-    for key, option in _FORM.items():
-        words += [option, str(options[key])] if options.get(key) is not None else []
-    words += ["--no-header"] if str(options.get("header", True)).casefold() == "false" else []
-    return words + [word for text in options.get("missing") or () for word in ("--missing", str(text))]
+__all__ = ["check_settled", "points_of_persons"]
 
 
 def points_of_persons(unit: str) -> ConfigError:

@@ -22,7 +22,8 @@ from pate_cli.datasets.dates import as_date
 from pate_cli.datasets.labels import number_in
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.reading import RecordTable, read_bytes
-from pate_cli.datasets.three_files import AUTO, Cell
+from pate_cli.datasets.three_files import Cell
+from pate_cli.describe_command import AUTO
 from pate_cli.errors import ConfigError, DataError, InputError, shortened
 
 if TYPE_CHECKING:

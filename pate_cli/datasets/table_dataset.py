@@ -19,8 +19,9 @@ from pate_cli.datasets.labels import Labels, identity, one_person, spellings
 from pate_cli.datasets.names import alike, normal
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Schema, read_schema, typed
-from pate_cli.datasets.three_files import AUTO, LoadedFile, TableOptions, dataset_of
+from pate_cli.datasets.three_files import LoadedFile, TableOptions, dataset_of
 from pate_cli.datasets.undeclared import undeclared
+from pate_cli.describe_command import AUTO
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.types import Dataset, IntArray
 

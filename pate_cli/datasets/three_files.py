@@ -9,18 +9,16 @@ from typing import Any
 
 from pate_cli.checks import Listed, Or, Text, option
 from pate_cli.datasets.labels import Labels, classes_of, identity, most_classes
+from pate_cli.describe_command import AUTO
 from pate_cli.errors import ConfigError
 from pate_cli.types import Dataset, IntArray, Part
 
-__all__ = ["AUTO", "GENERATED", "Cell", "FileOptions", "LoadedFile", "TableOptions", "dataset_of"]
+__all__ = ["GENERATED", "Cell", "FileOptions", "LoadedFile", "TableOptions", "dataset_of"]
 
 _PATH = Or("null", Text("""a path; in quotes where it looks like something else: 'dataset.path="2024"'"""))
 
-
 GENERATED = ("ranges", "marginals")
 """What `dataset.public` may be in place of a file; see `generated.Generated`."""
-
-AUTO = "auto"
 
 
 @dataclass(frozen=True)

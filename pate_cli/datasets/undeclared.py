@@ -10,7 +10,8 @@ from pate_cli.datasets.asking import Ask
 from pate_cli.datasets.describing import describe
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Schema, typed
-from pate_cli.datasets.three_files import AUTO, TableOptions
+from pate_cli.datasets.three_files import TableOptions
+from pate_cli.describe_command import AUTO
 from pate_cli.errors import DataError
 
 __all__ = ["undeclared"]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pate_cli.datasets.described import describe_command, schema_beside
+from pate_cli.describe_command import describe_command, schema_beside
 from pate_cli.results.settings import DEFAULT_METHODS
 
 if TYPE_CHECKING:
