@@ -42,22 +42,32 @@ class PluginError(InputError):
 def find_module(key: str, name: str, group: str) -> Any:
     """Find the module of an installed entry point, else of an import path; None if there is none.
 
-    A folder without code is no module. ConfigError names the key if importing it fails.
+    A folder without code is no module. ConfigError names the key if there are two, or importing it fails.
     """
     try:
         with contained():
-            for point in metadata.entry_points(group=group, name=name):
-                return point.load()
-            if not all(part.isidentifier() for part in name.split(".")) or name == "__main__":
-                return None
-            spec = importlib.util.find_spec(name)
-            return None if spec is None or spec.origin is None else importlib.import_module(name)
+            points = {point.value: point for point in metadata.entry_points(group=group, name=name)}
+            file = _file_of(name)
+            also = [file] if points and file and name not in points and _is_somebodys(name, file) else []
+            if len(two := [*points, *also]) == 1:
+                return points[two[0]].load()
+            if not two:
+                return importlib.import_module(name) if file else None
     except Exception as error:  # importing runs any code
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing is not None and f"{name}.".startswith(f"{missing}."):  # a package above it
             return None
         accepted = f"a module that can be imported; importing it failed ({what_failed(error)})"
         raise ConfigError(key, name, accepted) from error
+    raise ConfigError(key, name, f"a name of one alone; it is that of {' and of '.join(two)}")
+
+
+def _file_of(name: str) -> str | None:
+    """File of a module that can be imported; None for a folder without code, and where there is none."""
+    if not all(part.isidentifier() for part in name.split(".")) or name == "__main__":
+        return None
+    spec = importlib.util.find_spec(name)
+    return None if spec is None else spec.origin
 
 
 @contextmanager

@@ -81,6 +81,22 @@ def test_a_module_that_is_not_installed_comes_by_its_import_path(pate):
     assert "mechanism.name: got 'nowhere.at_all'" in err
 
 
+def test_two_of_one_name_are_told_apart(installed, tmp_path, pate):
+    """Of an installed package and of a folder: neither runs in the place of the other."""
+    (tmp_path / "exponential.py").write_text("")
+    code, _, err = pate(
+        "plan", "--config-dir", str(EXAMPLE / "conf"), "mechanism=exponential", path=installed
+    )
+    assert code == 0, err
+    pate("plan", path=tmp_path)
+    mechanisms.find.cache_clear()
+    argv = ["--config-dir", str(EXAMPLE / "conf"), "mechanism=exponential"]
+    code, _, err = pate("plan", *argv, path=installed)
+    both = f"it is that of pate_exponential and of {tmp_path / 'exponential.py'}"
+    assert (code, err.endswith(f"accepted: a name of one alone; {both}\n")) == (2, True)
+    mechanisms.find.cache_clear()
+
+
 FRESH = '''"""A mechanism that is a file and its defaults, and nothing else."""
 
 from dataclasses import replace
@@ -146,9 +162,12 @@ def test_it_gets_votes_where_a_person_has_several_records(tmp_path, pate):
 
 def test_a_data_set_of_an_installed_package_is_run(installed, pate):
     conf = ["--config-dir", str(EXAMPLE / "conf"), "dataset=moons", "teacher=tree", "student=tree"]
-    code, out, err = pate("run", *conf, "dataset.noise=0.1", "eps=8", path=installed)
-    assert code == 0, err
-    assert "moons" in out
+    for noise in ("0.1", "0.3"):
+        typed = [f"dataset.noise={noise}", "eps=8", f"hydra.run.dir={noise}"]
+        code, out, err = pate("run", *conf, *typed, path=installed)
+        assert code == 0, err
+        assert "moons" in out
+    assert "their data differ (SHA-256 " in pate("compare", "0.1", "0.3", path=installed)[1]
     code, _, err = pate("run", *conf, "dataset.noise=2", path=installed)
     assert code == 2
     assert "dataset.noise: got 2; accepted: a number in (0, 1]" in err
@@ -170,6 +189,10 @@ def test_a_query_strategy_a_learner_and_a_recipe_of_an_installed_package(install
     assert "apart" in out
     table = (tmp_path / "outputs/reproduce/spread-quick/table.csv").read_text()
     assert "apart eps=8,eps 8,moons,apart,ok" in table
+    assert "Keep these numbers inside" in out
+    page = (tmp_path / "outputs/reproduce/spread-quick/report.html").read_text()
+    assert "<strong>Keep this page inside.</strong>" in page
+    assert "In every row: " in page
     argv = ["--config-dir", str(EXAMPLE / "conf"), "dataset=moons", "teacher=centroids", "student=centroids"]
     argv += [
         "--methods",
