@@ -70,9 +70,9 @@ class _Silent:
 
 
 def caught(argv, capsys):
-    """Whether `pate audit` finds a violation; prints the last line of its report."""
+    """Whether `pate audit` finds a violation; prints the first line of its report."""
     code = main([*SURE, *argv])
-    shown = capsys.readouterr().out.strip().splitlines()[-1]
+    shown = capsys.readouterr().out.splitlines()[0]
     assert shown.startswith("VIOLATION" if code else "no violation found")
     return code == 1
 

@@ -76,8 +76,8 @@ def main(argv: list[str]) -> int:
     if options.json:
         print_json("audit", {"table": [vars(finding) for finding in findings]}, [title, verdict])
     else:
+        print_line(f"{verdict}\n", style="bold red" if violation else "bold")
         _show_findings(title, findings, claim, target.learner)
-        print_line(f"\n{verdict}", style="bold red" if violation else "bold")
     if options.output:
         record = {
             "mechanism": m.oracle,
