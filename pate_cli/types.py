@@ -6,6 +6,8 @@ Private values (`PrivateRecords`, `Holdout`, `Votes`, `Private`) and public ones
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -79,6 +81,12 @@ class Dataset:
     """Warnings of the reader, a line each; may quote private cells, so they are shown and never written."""
     public_warnings: tuple[str, ...] = field(default=(), repr=False)
     """Those of them that no private record decides, for a release."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) that names the data: `checksum`, or its hash where a plug-in has another text."""
+        text = self.checksum
+        return text if re.fullmatch("[0-9a-f]{64}", text) else hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def n_records(self) -> int:

@@ -49,7 +49,7 @@ class Plan:
     def data(self, name: str = "") -> dict[str, str]:
         """Checksum of each dataset that was loaded, under its own name or another."""
         return {
-            f"data: {name or row.config.dataset.name}": f"SHA-256 {row.prepared.dataset.checksum}"
+            f"data: {name or row.config.dataset.name}": f"SHA-256 {row.prepared.dataset.digest[:12]}…"
             for row in self.ready
         }
 

@@ -153,7 +153,7 @@ class Row:
             **({} if not prepared or prepared.mechanism.can_be_released else {"release": "no"}),
             "splits": hashlib.sha256(str(self.teaching).encode()).hexdigest()[:12],
             "row": row_hash(self.raw),
-            "checksum": prepared.dataset.checksum if prepared else None,
+            "checksum": prepared.dataset.digest if prepared else None,
         }
         return columns if prepared else columns | {"status": self.status, "reason": self.message}
 

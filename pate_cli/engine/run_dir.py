@@ -213,7 +213,7 @@ class _RunDirectory:
         if status == "infeasible":
             summary["eps"] = row.config.eps  # as typed, to tell it from the other points
         provenance: dict[str, Any] = {"versions": versions(), "seed": row.config.seed}
-        provenance |= {"dataset_checksum": prepared.dataset.checksum if prepared else ""}
+        provenance |= {"dataset_checksum": prepared.dataset.digest if prepared else ""}
         provenance |= {"started": self._started.astimezone(UTC).isoformat(timespec="milliseconds")}
         provenance |= {"seconds": round((datetime.now() - self._started).total_seconds(), 3)}
         provenance |= {"command": shlex.join(self._command)}
