@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pate_cli.datasets import known_datasets
 from pate_cli.engine import schedule
 from pate_cli.engine.progress import reporting
 from pate_cli.engine.recipe_plan import Plan, make_plan
@@ -34,6 +35,8 @@ from pate_cli.results.recipe_figures import check_figure, run_figures
 from pate_cli.results.recipe_tables import KEYS, PRINTED, paired_table, pairs, recipe_table
 from pate_cli.results.repeats import read_repeats
 from pate_cli.results.repeats_file import RepeatsFile
+
+_PUBLIC = {*known_datasets.ENTRIES, *known_datasets.EMBEDDED}  # nobody's records are protected there
 
 __all__ = ["assemble", "check_views", "columns_of_recipe", "labelled", "reproduce"]
 
@@ -138,6 +141,7 @@ def assemble(
         notes=[*recipe.notes, *([CLAIMS_RULE] if recipe.claims else []), *_notes_on(rows)],
         settings=shared_settings([row.columns() for row in plan.rows]),
         quick=plan.quick,
+        private=any(row.config.dataset.name not in _PUBLIC for row in plan.rows),
         sources=sources() | plan.data(),
         commands={row.name: plan.command_of(row) for row in plan.rows},
         failures=[f"{row['name']}: {row.reason}" for row in rows if row.status == "failed"],

@@ -17,26 +17,19 @@ from pate_cli.results.interval import Interval
 from pate_cli.results.marks import quoted
 from pate_cli.results.means import MeasuredRow
 from pate_cli.results.settings import ALL_PRIVATE, LIMIT, MAJORITY
+from pate_cli.results.verdicts import TOO_FEW, ended
 
-__all__ = ["ALIKE", "BROKE", "CANNOT", "NO_USE", "UNKNOWN", "UNLIKE", "USE", "WORSE", "Advice", "advise"]
-__all__ += ["NOT_RUN", "PREFERRED", "ended", "measure_of", "most_common", "repeats_that_tell"]
+__all__ = ["ALIKE", "NO_USE", "PREFERRED", "UNLIKE", "USE", "WORSE", "Advice", "advise", "measure_of"]
+__all__ += ["most_common", "repeats_that_tell"]
 
 USE, ALIKE, WORSE = "use this", "no difference seen", "worse"
-NO_USE, CANNOT, BROKE = "no better than a constant answer", "cannot run", "broke off"
-NOT_RUN = "not run"
-UNKNOWN, UNLIKE = "cannot be told", "other splits"
-"""Verdicts on a method."""
+NO_USE, UNLIKE = "no better than a constant answer", "other splits"
+"""Verdicts on a method, beside those of `verdicts`."""
 
 _RARE = 0.8  # share of the largest class above which accuracy says little
 PREFERRED = "best"  # unless another is better beyond the interval, so that advice does not flip
 _UNNAMED = {"roc_auc": "guessing", "log_loss": "always the shares of the classes"}
 """Constant answers that are no class."""
-_WORDS = {"infeasible": CANNOT, "ok": UNKNOWN, "interrupted": NOT_RUN, "running": NOT_RUN, "killed": NOT_RUN}
-
-
-def ended(status: str) -> str:
-    """Verdict on a row without numbers."""
-    return _WORDS.get(status, BROKE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +75,7 @@ class Advice:
         gap = self.board.lead(self.method, name, self.eps)
         if gap is None:
             return UNLIKE
-        return UNKNOWN if not _has_interval(gap) else WORSE if gap.sign > 0 else ALIKE
+        return TOO_FEW if not _has_interval(gap) else WORSE if gap.sign > 0 else ALIKE
 
     @property
     def useful(self) -> bool:

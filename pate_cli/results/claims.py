@@ -17,7 +17,7 @@ from pate_cli.errors import InputError
 from pate_cli.results.interval import Interval, simultaneous
 from pate_cli.results.means import MeasuredRow
 from pate_cli.results.recipe_tables import Pair, chosen, digits_of, error_of, matches
-from pate_cli.results.verdicts import FEWEST, Verdict, VerdictWord, at_least, close, combined
+from pate_cli.results.verdicts import CANNOT, FEWEST, Verdict, VerdictWord, at_least, close, combined, ended
 
 __all__ = ["CLAIMS_RULE", "check_claim", "claim_verdicts", "eps_ex_post_verdict", "row_verdicts"]
 
@@ -58,7 +58,7 @@ def row_verdicts(
 def _row(row: MeasuredRow, margin: float, n_rows: int, quick: bool) -> Verdict:
     name, ours, eps = str(row["name"]), row.over("accuracy"), row["printed_eps"]
     if row.status != "ok":
-        return Verdict(name, "missing", f"{row.status}: {row.reason}")
+        return Verdict(name, "missing", f"{ended(row.status)}: {row.reason}")
     if ours is None:
         return Verdict(name, "missing", "nothing was measured")
     gap, (error, repeats) = ours.less(row["printed_accuracy"]), error_of(row)
@@ -101,7 +101,7 @@ def eps_ex_post_verdict(rows: Sequence[MeasuredRow]) -> Verdict | None:
 
 _Case: TypeAlias = tuple[Interval | None, str]
 """One case of a claim: the difference claimed to be above 0, None where it is missing, and a description."""
-_LEFT_OUT = "infeasible"
+_LEFT_OUT = CANNOT
 """Status of a row that cannot run: nothing is compared with it, the claim does not speak of the case."""
 
 
@@ -193,7 +193,7 @@ def _budget(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_Cas
             continue
         answered, budget, where = row.over("answered"), row["budget"], f"{row['dataset']} eps={row['eps']:g}"
         if answered is None or budget is None:
-            yield None, f"{where} {row.status}"
+            yield None, f"{where} {ended(row.status)}"
             continue
         left = [bool(answers < budget) for answers in row.repeats["n_answered"]]
         share = Interval.of((1 if left == (claim["claim"] == "unspent") else -1) for left in left)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pate_cli.errors import count_of
 from pate_cli.results import sentences
-from pate_cli.results.answers import NO_USE, UNLIKE, Advice, ended
+from pate_cli.results.answers import NO_USE, UNLIKE, Advice
 from pate_cli.results.boards import METRICS
 from pate_cli.results.marks import listed, name
 from pate_cli.results.means import MeasuredRow
@@ -17,6 +17,7 @@ from pate_cli.results.page import Section
 from pate_cli.results.settings import BASELINES, LIMIT, MAJORITY, NAMES, RECORD
 from pate_cli.results.svg import Level, Line, colours, frame, lines
 from pate_cli.results.tables import ABSENT, Head, Table, number, span
+from pate_cli.results.verdicts import ended
 
 __all__ = ["details", "eps_figure", "shared_settings", "splits_of"]
 

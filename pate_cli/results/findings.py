@@ -44,6 +44,7 @@ class Findings:
     notes: list[str] = field(default_factory=list)
     settings: Table | None = None  # that all rows share; on the page alone
     quick: bool = False
+    private: bool = False  # whether its data may be somebody's
     sources: dict[str, str] = field(default_factory=dict)  # data, code, versions
     commands: dict[str, list[str]] = field(default_factory=dict)  # that run each row by itself
     failures: list[str] = field(default_factory=list)

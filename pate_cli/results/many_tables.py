@@ -17,6 +17,7 @@ from pate_cli.results.ranking import Standing, fewest_tables, friedman, standing
 from pate_cli.results.settings import LIMIT, NOT_PRIVATE, TRUE_LABELS
 from pate_cli.results.svg import Line, colours, lines
 from pate_cli.results.tables import ABSENT, Head, Table, number, span
+from pate_cli.results.verdicts import ended
 
 __all__ = ["tables_report"]
 
@@ -44,7 +45,7 @@ def tables_report(
         details.insert(-1, Section("Tests over data sets", [("list", tests)]))
     reasons = [f"{dataset}: {status}: {why}" for dataset, status, why in absent]
     reasons += [
-        f"{board.name}, {row['method']}: {row.status}: {row.reason}"
+        f"{board.name}, {row['method']}: {ended(row.status)}: {row.reason}"
         for board in boards
         for row in board.every
         if row.status != "ok"
@@ -52,7 +53,8 @@ def tables_report(
     if reasons:
         why = Section("Why some have no number", [("list", list(dict.fromkeys(reasons)))], "why")
         details.insert(int(ranked), why)
-    figure = _figure(boards, by_eps) if len(by_eps) > 1 else ""
+    first = _by_rank(by_eps[all_advice[0].eps])[0] if ranked else ""
+    figure = _figure(boards, by_eps, first) if len(by_eps) > 1 else ""
     caption = "Distance to the best model without privacy, a mean over the data sets; below is better."
     names = _few([board.name for board in boards])
     splits = span([advice.repeats for advice in all_advice], "d")
@@ -90,7 +92,7 @@ def _few(names: Sequence[str]) -> str:
 
 def _headline(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing]], eps: float) -> str:
     """Which method ranks first, on how many tables, and how far off the limit it is."""
-    by_rank = sorted(by_eps[eps], key=lambda m: by_eps[eps][m].ranking.rank.mean)
+    by_rank = _by_rank(by_eps[eps])
     first, metric = by_rank[0], boards[0].metric
     standing = by_eps[eps][first]
     tied = [m for m in by_rank if by_eps[eps][m].ranking.rank.mean == standing.ranking.rank.mean]
@@ -108,6 +110,11 @@ def _headline(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Stand
     return f"{text}."
 
 
+def _by_rank(by_method: Mapping[str, Standing]) -> list[str]:
+    """Methods, the first of the mean rank first."""
+    return sorted(by_method, key=lambda method: by_method[method].ranking.rank.mean)
+
+
 def _uses(all_advice: Sequence[Advice]) -> str:
     """The method to use on each data set."""
     parts = [
@@ -115,7 +122,9 @@ def _uses(all_advice: Sequence[Advice]) -> str:
         for advice in all_advice[:4]
     ]
     others = f", and the table says of {len(all_advice) - 4} more" if len(all_advice) > 4 else ""
-    return f"Use {listed(parts)}{others}."
+    budgets = {advice.eps for advice in all_advice}
+    at = f"At eps {budgets.pop():g} use" if len(budgets) == 1 else "Use"
+    return f"{at} {listed(parts)}{others}."
 
 
 def _overview(all_advice: Sequence[Advice]) -> Table:
@@ -159,7 +168,7 @@ def _tests(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing
     ]
 
 
-def _figure(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing]]) -> str:
+def _figure(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing]], main: str) -> str:
     """Distances to the best model without privacy; a mean over some of the tables does not compare."""
     metric, hues = boards[0].metric, colours(boards[0].methods)
     drawn = []
@@ -170,7 +179,7 @@ def _figure(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standin
             if len(by_method[method].below) == len(boards)
         ]
         if points:
-            drawn.append(Line(method, points, hues[method], main=method == boards[0].methods[0]))
+            drawn.append(Line(method, points, hues[method], main=method == main))
     if not drawn:
         return ""
     words = f"{metric.unit} of {metric.words} {metric.less} than the {LIMIT}"
@@ -182,7 +191,7 @@ def _winners(boards: Sequence[Board]) -> Table:
     metric, first = boards[0].metric, boards[0].methods[0]
     below = f"{metric.unit} {metric.less} than the {LIMIT}"
     columns = [
-        *(Head("table", numeric=False), Head("eps"), Head("best method", numeric=False)),
+        *(Head("data set", numeric=False), Head("eps"), Head("best method", numeric=False)),
         *(Head(f"{metric.words} ± ci95"), Head(LIMIT, detail=True), Head(f"its {below}")),
         Head(f"{metric.unit} {first} has {metric.less} than the {LIMIT}", detail=True),
         Head(f"{metric.unit} {first} has {metric.more} than the best other method"),
@@ -199,7 +208,8 @@ def _winners(boards: Sequence[Board]) -> Table:
         first_gap = board.below(first, eps) if first in values else None
         lead = board.lead(first, second, eps) if first in values and second else None
         line = [board.name, f"{eps:g}", best or ABSENT, number(value), number(limit), metric.text(gap)]
-        line += [metric.text(first_gap) if first in values else row.status, metric.text(lead, sign=True)]
+        line.append(metric.text(first_gap) if first in values else ended(row.status))
+        line.append(metric.text(lead, sign=True))
         cells.append([*line, number(true)])
         record: dict[str, Any] = {"table": board.name, "eps": eps, "metric": metric.name}
         record |= {"n_private": row["n_private"], "delta": row["delta"]}
@@ -220,13 +230,12 @@ def _ranks(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing
     """Ranks of the methods at each budget, over tables."""
     metric, first, n = boards[0].metric, boards[0].methods[0], len(boards)
     columns = [Head("eps"), Head("method", numeric=False), Head("mean rank"), Head("win rate")]
-    columns += [Head("first on", "tables"), Head(f"{metric.unit} {metric.less} than the {LIMIT}")]
+    columns += [Head("first on", "data sets"), Head(f"{metric.unit} {metric.less} than the {LIMIT}")]
     columns += [Head(f"p against {first}")]
     cells, records = [], []
     for eps, by_method in by_eps.items():
-        for method, (ranking, _, gaps) in sorted(
-            by_method.items(), key=lambda item: item[1].ranking.rank.mean
-        ):
+        for method in _by_rank(by_method):
+            ranking, _, gaps = by_method[method]
             gap = Interval.of(gaps) if gaps else None
             n_tables = f" ({len(gaps)})" if 0 < len(gaps) < n else ""
             cells.append([f"{eps:g}", method, number(ranking.rank, ".2f"), number(ranking.wins, ".2f")])
@@ -235,9 +244,9 @@ def _ranks(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing
             record = {"eps": eps, "method": method, "tables": n, "tables_below": len(gaps)}
             records.append(record | flat(numbers) | {"first_on": ranking.firsts, "p": ranking.p})
     note = (
-        f"Over {n} tables, by the mean {metric.words} of each: ± is half a 95% interval of Student's "
-        "t over tables, as if drawn at random from those one might have. A method without a value on a table "
-        "is last there; the gap leaves such tables out (how many are left, in brackets). p: Wilcoxon's "
-        f"signed-rank test against {first} over tables, corrected by Holm; {ABSENT} where too few allow none."
+        f"Over {n} data sets, by the mean {metric.words} of each: ± is half a 95% interval of Student's "
+        "t over them, as if drawn at random from those one might have. A method without a value on one "
+        "is last there; the gap leaves such data sets out (how many are left, in brackets). p: Wilcoxon's "
+        f"signed-rank test against {first}, corrected by Holm; {ABSENT} where too few data sets allow none."
     )
     return Table(columns, cells, records, note)

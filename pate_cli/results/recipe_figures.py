@@ -27,6 +27,7 @@ from pate_cli.errors import InputError
 from pate_cli.results.figures import new_figure, styles, within_shares
 from pate_cli.results.means import MeasuredRow
 from pate_cli.results.recipe_tables import chosen, value_of
+from pate_cli.results.verdicts import ended
 
 __all__ = ["Series", "check_figure", "draw_series", "run_figures"]
 
@@ -100,7 +101,7 @@ def _draw(spec: dict[str, Any], panels: Sequence[tuple[dict[str, Any], list[Meas
             if measure == "accuracy" and spec.get("reference"):
                 _reference(ax, spec["reference"], rows)
             if not any(row.n for row in rows):
-                reason = ", ".join(dict.fromkeys(row.status for row in rows))
+                reason = ", ".join(dict.fromkeys(ended(row.status) for row in rows))
                 box = {"facecolor": "white", "edgecolor": "0.6", "linewidth": 0.6}
                 ax.text(0.5, 0.5, f"ours: {reason}", ha="center", transform=ax.transAxes, bbox=box)
             if measure == "accuracy":

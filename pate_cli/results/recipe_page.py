@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -18,7 +17,17 @@ from pate_cli.results.next_steps import NextStep
 from pate_cli.results.page import Fact, Page, Report, Section
 from pate_cli.results.svg import Level, Line, colours, lines
 from pate_cli.results.tables import ABSENT, Head, Table, number, span
-from pate_cli.results.verdicts import OWN, SHOWN, Verdict, counted
+from pate_cli.results.verdicts import (
+    NOT_RUN,
+    OWN,
+    SHOWN,
+    TOO_FEW,
+    UNKNOWN,
+    Verdict,
+    counted,
+    counts_of,
+    ended,
+)
 
 __all__ = ["recipe_report"]
 
@@ -41,7 +50,7 @@ _PRINTED = "printed_accuracy"
 def recipe_report(findings: Findings, next_step: NextStep | None = None) -> Report:
     """Answer, figure, rows beside the printed ones, what differs; the rest is folded."""
     judged = [verdict for verdict in findings.claims if verdict.label != OWN and verdict.verdict != OWN]
-    table = _rows(findings) if findings.rows else findings.table
+    table = _rows(findings) if findings.rows else findings.table.varying()
     headline = _headline(findings, judged)
     drawn = _drawn(findings)
     figure = _figure(findings)
@@ -56,8 +65,7 @@ def recipe_report(findings: Findings, next_step: NextStep | None = None) -> Repo
         kicker=f"{name(' '.join(findings.command[:3]))} · {findings.about.source}",
         answer=headline,
         lede=findings.about.shows if headline != findings.about.shows else "",
-        caution="A quick run, of small sizes: it shows that everything works, and decides nothing."
-        * findings.quick,
+        caution=_caution(findings),
         facts=_facts(findings, judged),
         figure=figure,
         caption="Ours solid, with 95% intervals; dashed and hollow as printed." if figure else "",
@@ -65,12 +73,12 @@ def recipe_report(findings: Findings, next_step: NextStep | None = None) -> Repo
         details=_details(findings, judged, drawn if figure else {}),
         footer=[" · ".join(f"{key} {value}" for key, value in findings.sources.items())],
     )
-    claims = [f"Claims of the paper: {counted(v.word for v in judged)}."] if judged else []
+    counts = [f"Claims of the paper: {counted(v.word for v in judged)}."] if judged and findings.rows else []
     return Report(
         answer=headline,
         table=table,
         page=page,
-        notes=[*[_PAIRS] * bool(findings.rows), *claims],
+        notes=[*[_PAIRS] * bool(findings.rows), *counts, *[sentences.INSIDE] * findings.private],
         explain=[findings.table.note, *findings.notes],
         next_step=next_step,
         files={"table": findings.table, **findings.more},
@@ -80,6 +88,13 @@ def recipe_report(findings: Findings, next_step: NextStep | None = None) -> Repo
     )
 
 
+def _caution(findings: Findings) -> str:
+    """Whom the page is for, where its data may be somebody's; and that a quick run decides nothing."""
+    inside = "**Keep this page inside.** Its numbers come from private records without protection."
+    quick = "A quick run, of small sizes: it shows that everything works, and decides nothing."
+    return " ".join([inside] * findings.private + [quick] * findings.quick)
+
+
 def _headline(findings: Findings, claims: Sequence[Verdict]) -> str:
     """Does the conclusion of the paper hold, and do its numbers."""
     numbers = _numbers(findings.rows)
@@ -87,25 +102,26 @@ def _headline(findings: Findings, claims: Sequence[Verdict]) -> str:
     if not findings.rows or main is None:
         if not claims:
             return numbers or findings.about.shows
-        return f"Of {count_of(len(claims), 'claim')} of the paper {_listed(Counter(v.word for v in claims))}."
+        words = listed(counts_of(verdict.word for verdict in claims))
+        return f"Of {count_of(len(claims), 'claim')} of the paper {words}."
     conclusions = {
         _AGREES: "The paper’s conclusion holds",
         SHOWN["differs"]: "The paper’s conclusion does not hold here",
-        SHOWN["undecided"]: "Whether the paper’s conclusion holds cannot be told",
-        SHOWN["no verdict"]: "Too few runs tell whether the paper’s conclusion holds",
-        SHOWN["missing"]: "Whether the paper’s conclusion holds was not run",
+        UNKNOWN: "Whether the paper’s conclusion holds cannot be told",
+        TOO_FEW: "Too few runs to tell whether the paper’s conclusion holds",
+        NOT_RUN: "Whether the paper’s conclusion holds was not run",
     }
     conclusion = conclusions.get(main.word, f"The paper’s conclusion: {main.word}")
-    return f"{conclusion}: {main.name}. {numbers}"
+    return f"{conclusion}: {main.name}. {numbers}".strip()
 
 
 def _numbers(rows: Sequence[Verdict]) -> str:
     """How many printed numbers agree, and by how much the others are off."""
-    words = Counter(verdict.word for verdict in rows)
+    words = [verdict.word for verdict in rows]
     judged = [verdict for verdict in rows if verdict.word in (_AGREES, _HIGHER, _LOWER)]
     if not judged:
-        return f"Its numbers: {_listed(words)}." if words else ""
-    if words[_AGREES] == len(rows):
+        return "" if {*words} <= {TOO_FEW} else f"Its numbers: {listed(counts_of(words))}."
+    if {*words} == {_AGREES}:
         return f"All {len(rows)} printed numbers agree." if len(rows) > 1 else "The printed number agrees."
     parts = []
     for word in (_HIGHER, _LOWER):
@@ -114,13 +130,8 @@ def _numbers(rows: Sequence[Verdict]) -> str:
             points = span([100 * gap for gap in gaps], ".0f")
             parts.append(f"{len(gaps)} of {len(rows)} come out {points} points {word.partition(' ')[0]} here")
     if not parts:
-        return f"Of its numbers {_listed(words)}."
+        return f"Of its numbers {listed(counts_of(words))}."
     return f"Its numbers do not: {listed(parts)}."
-
-
-def _listed(words: Counter[str]) -> str:
-    plural = {"agrees": "agree", "differs": "differ"}
-    return listed(f"{n} {plural.get(word, word) if n > 1 else word}" for word, n in words.most_common())
 
 
 def _rows(findings: Findings) -> Table:
@@ -146,7 +157,9 @@ def _rows(findings: Findings) -> Table:
             f"{number(record.get(ours), form)}/{number(record.get(printed), form)}"
             for _, ours, printed, form in counts
         ]
-        gap = verdict.interval.times(100).text(1, sign=True).replace("-", "−") if verdict.interval else ABSENT
+        gap = ABSENT  # of few repeats an interval of Student's t says nothing
+        if verdict.interval and verdict.word != TOO_FEW:
+            gap = verdict.interval.times(100).text(1, sign=True).replace("-", "−")
         line += [
             f"{ACCURACY.level(record['accuracy'])}/{ACCURACY.level(record[_PRINTED])}",
             gap,
@@ -244,7 +257,7 @@ def _details(
     agreeing = [f"{v.name}: {v.reason}" for v in claims if v.word == _AGREES]
     questions = [f"{v.name}: {v.reason}" for v in findings.claims if v not in claims]
     reasons = [f"{verdict.name}: **{verdict.word}**, {verdict.reason}" for verdict in findings.rows]
-    absent = [f"{row}: {status}: {why}" for row, status, why in findings.absent]
+    absent = [f"{row}: {ended(status)}: {why}" for row, status, why in findings.absent]
     printed = [f"{key}: {_value(value)}" for key, value in findings.about.printed.items()]
     measured: list[tuple[str, Any]] = [("code", [findings.command])]
     if findings.settings is not None and findings.settings.cells:

@@ -9,7 +9,7 @@ from typing import Any
 from pate_cli.results.interval import EPS_NOTE, EPS_USED, T_NOTE, Interval
 from pate_cli.results.means import MeasuredRow, flat, paired_difference
 from pate_cli.results.tables import ABSENT, Head, Table, number
-from pate_cli.results.verdicts import Verdict, counted, rule
+from pate_cli.results.verdicts import Verdict, counted, ended, rule
 
 __all__ = ["KEYS", "PRINTED", "Pair", "chosen", "difference", "digits_of", "error_of", "matches"]
 __all__ += ["paired_table", "pairs", "recipe_table", "value_of"]
@@ -72,7 +72,7 @@ class Pair:
     @property
     def missing(self) -> str:
         """Status of the row without numbers."""
-        return next((row.status for row in (self.of, self.minus) if not row.n), "not measured")
+        return next((ended(row.status) for row in (self.of, self.minus) if not row.n), "not measured")
 
     def over(self, name: str) -> Interval | None:
         """Mean difference of a measure."""
@@ -113,9 +113,10 @@ def recipe_table(rows: Sequence[MeasuredRow], verdicts: dict[str, Verdict], marg
     ]
     shown.insert(-1, (Head("n", detail=True), lambda row: str(row.n)))
     absent = {"panel": not any(row["panel"] for row in rows)}
+    absent["status"] = all(row.status == "ok" for row in rows)
     absent["T"] = all(row["cutoff"] is None for row in rows)
     shown = [(column, text) for column, text in shown if not absent.get(column.header)]
-    outcome = f"Of {len(verdicts)} printed accuracies {counted(v.word for v in verdicts.values())}."
+    outcome = f"Of {len(verdicts)} printed accuracies: {counted(v.word for v in verdicts.values())}."
     return Table(
         [column for column, _ in shown],
         [[text(row) for _, text in shown] for row in rows],
@@ -132,7 +133,7 @@ def _measured() -> list[tuple[Head, Callable[[MeasuredRow], str]]]:
         (Head("eps used"), lambda row: _mean(row.over("eps_ex_post"), ci=False)),
         (Head("accuracy ± ci95"), lambda row: _mean(row.over("accuracy"))),
         (Head("label agreement", detail=True), lambda row: _mean(row.over("label_agreement"))),
-        (Head("status", numeric=False), lambda row: row.status),
+        (Head("status", numeric=False), lambda row: "" if row.status == "ok" else ended(row.status)),
     ]
 
 
@@ -144,7 +145,7 @@ def _compared(verdicts: dict[str, Verdict]) -> list[tuple[Head, Callable[[Measur
 
     def verdict(row: MeasuredRow) -> str:
         judged = verdicts.get(row["name"])
-        return "" if judged is None else row.status if row.status != "ok" else judged.word
+        return "" if judged is None else ended(row.status) if row.status != "ok" else judged.word
 
     return [
         (Head("labels", "ours"), lambda row: _mean(row.over("answered"), ".1f", ci=False)),

@@ -16,7 +16,7 @@ import pandas as pd
 
 from pate_cli.errors import InputError, count_of
 from pate_cli.results import sentences
-from pate_cli.results.answers import NO_USE, UNLIKE, USE, Advice, advise, ended, measure_of
+from pate_cli.results.answers import NO_USE, UNLIKE, USE, Advice, advise, measure_of
 from pate_cli.results.boards import ACCURACY, Board, Metric, boards_of
 from pate_cli.results.details import details, eps_figure, splits_of
 from pate_cli.results.many_tables import tables_report
@@ -29,6 +29,7 @@ from pate_cli.results.paired import paired
 from pate_cli.results.record import find_records
 from pate_cli.results.settings import BASELINES, LIMIT, MAJORITY, NOT_PRIVATE
 from pate_cli.results.tables import ABSENT, Head, Table, number
+from pate_cli.results.verdicts import ended
 
 __all__ = ["report", "sources_of"]
 
@@ -204,7 +205,9 @@ def _notes(advice: Advice) -> list[str]:
                 methods_by_reason.setdefault(f"{ended(row.status)}: {row.reason}", {})[row["method"]] = None
         return [f"{listed(map(name, methods))} {reason}" for reason, methods in methods_by_reason.items()]
     stopped = [
-        f"{_row_name(row)}: {row.status}: {row.reason}" for row in advice.board.every if row.status in _ENDED
+        f"{_row_name(row)}: {ended(row.status)}: {row.reason}"
+        for row in advice.board.every
+        if row.status in _ENDED
     ]
     return [*stopped[:2], sentences.INSIDE, f"{mean}{not_shown} Of columns: --explain"]
 

@@ -9,23 +9,19 @@ from collections.abc import Sequence
 from pate_cli.errors import count_of
 from pate_cli.results.answers import (
     ALIKE,
-    BROKE,
-    CANNOT,
     NO_USE,
-    NOT_RUN,
     PREFERRED,
-    UNKNOWN,
     UNLIKE,
     USE,
     WORSE,
     Advice,
-    ended,
     most_common,
 )
 from pate_cli.results.interval import Interval
 from pate_cli.results.marks import listed, name, quoted
 from pate_cli.results.means import MeasuredRow
 from pate_cli.results.settings import LIMIT, RECORD
+from pate_cli.results.verdicts import BROKE, CANNOT, NOT_RUN, TOO_FEW, UNKNOWN, ended
 
 __all__ = ["GLOSSARY", "INSIDE", "caution", "constant_clause", "cost", "headline", "lede"]
 __all__ += ["meaning_of_eps", "protected", "verdict_rule"]
@@ -181,7 +177,8 @@ def verdict_rule(advice: Advice) -> list[str]:
         "difference, or that one is not better than a constant answer and another is.",
         ALIKE: "“No difference seen”: the interval of the difference includes 0.",
         WORSE: "“Worse”: that interval lies wholly on one side.",
-        UNKNOWN: "“Cannot be told”: one split has no interval.",
+        TOO_FEW: "“Too few runs”: one split has no interval.",
+        UNKNOWN: "“Cannot be told”: it was not measured.",
         UNLIKE: "“Other splits”: not measured at the same splits, so there is no paired difference.",
         NO_USE: "“No better than a constant answer”: the interval of its lead over that includes 0 or "
         "lies below.",

@@ -119,6 +119,16 @@ class Table:
         cells = [[row[index] for index in kept] for row in self.cells]
         return replace(self, columns=[self.columns[index] for index in kept], cells=cells)
 
+    def varying(self) -> Table:
+        """The same without columns that say one thing in every row; the note says that."""
+        kept = [index for index in range(len(self.columns)) if not self.constant(index)]
+        if len(kept) in (0, len(self.columns)):
+            return self
+        same = ", ".join(f"{c.full} {self.cells[0][i]}" for i, c in enumerate(self.columns) if i not in kept)
+        cells = [[row[index] for index in kept] for row in self.cells]
+        note = f"In every row: {same}. {self.note}".strip()
+        return replace(self, columns=[self.columns[index] for index in kept], cells=cells, note=note)
+
     def constant(self, index: int) -> bool:
         """Whether every row, of several, has the same in this column."""
         return len(self.cells) > 1 and len({row[index] for row in self.cells}) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from pate_cli.errors import count_of
-from pate_cli.results.answers import ended, repeats_that_tell
+from pate_cli.results.answers import repeats_that_tell
 from pate_cli.results.boards import ACCURACY
 from pate_cli.results.interval import EPS_NOTE, MEASURED, T_NOTE, Interval
 from pate_cli.results.marks import listed, name
@@ -17,6 +17,7 @@ from pate_cli.results.next_steps import NextStep, overrides
 from pate_cli.results.page import Report
 from pate_cli.results.settings import BASELINES, differing
 from pate_cli.results.tables import ABSENT, Head, Table, number
+from pate_cli.results.verdicts import ended
 
 __all__ = ["compare_two"]
 

@@ -16,8 +16,9 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from pate_cli.results.interval import FEWEST, LEVEL, MOST_TIMES, Interval, simultaneous
 
-__all__ = ["FEWEST", "LABELS", "OWN", "SHOWN", "VERDICTS", "Verdict", "VerdictWord"]
-__all__ += ["above", "at_least", "close", "code_of", "combined", "compare", "counted", "rule"]
+__all__ = ["BROKE", "CANNOT", "FEWEST", "LABELS", "NOT_RUN", "OWN", "SHOWN", "TOO_FEW", "UNKNOWN", "VERDICTS"]
+__all__ += ["Verdict", "VerdictWord", "above", "at_least", "close", "code_of", "combined", "compare"]
+__all__ += ["counted", "counts_of", "ended", "rule"]
 
 VerdictWord: TypeAlias = Literal[
     "reproduces",
@@ -52,6 +53,12 @@ SHOWN: dict[str, str] = {
 }
 """Words as they are shown, and written to files."""
 
+CANNOT, BROKE, NOT_RUN = "cannot run", "broke off", SHOWN["missing"]
+UNKNOWN, TOO_FEW = SHOWN["undecided"], SHOWN["no verdict"]
+_ENDED = {"infeasible": CANNOT, "refused": CANNOT, "ok": UNKNOWN}
+_ENDED |= dict.fromkeys(("missing", NOT_RUN, "interrupted", "running", "killed"), NOT_RUN)
+_OF_SEVERAL = {"agrees": "agree", "differs": "differ"}
+
 OWN: VerdictWord = "own question"
 _GAP = ("mean", "half_width", "n", "level")
 _KEPT = ("margin", "test", "printed_error", "printed_repeats", "label", "most")
@@ -66,9 +73,20 @@ def code_of(word: str) -> VerdictWord:
     return codes[word]  # type: ignore[return-value]
 
 
+def ended(status: str) -> str:
+    """Word for a row without numbers."""
+    return _ENDED.get(status, BROKE)
+
+
+def counts_of(words: Iterable[str]) -> list[str]:
+    """Count words, as "3 agree" and "1 not run"."""
+    counts = Counter(words).most_common()
+    return [f"{n} {_OF_SEVERAL.get(word, word) if n > 1 else word}" for word, n in counts]
+
+
 def counted(words: Iterable[str]) -> str:
-    """Counts of words, as "3 agrees, 1 not run"."""
-    return ", ".join(f"{n} {word}" for word, n in Counter(words).most_common())
+    """Counts of words, as "3 agree, 1 not run"."""
+    return ", ".join(counts_of(words))
 
 
 @dataclass(frozen=True)

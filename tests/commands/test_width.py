@@ -25,7 +25,7 @@ rows:
     method: a method with a long name
     panel: a panel with a long name
     for: {eps: [0.5, 4]}
-    overrides: [mechanism=output_perturbation, repeats=2, "eps={eps}", OVERRIDES]
+    overrides: [mechanism=output_perturbation, repeats=10, "eps={eps}", OVERRIDES]
     printed: {queries: 60, eps_ex_post: 0.5, accuracy: 0.7, ci: 0.01}
 """
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pate_cli import plugins
 from pate_cli.config import ComputeConfig
 from pate_cli.engine.signals import interrupts_ignored, terminable
 from pate_cli.engine.workers import WorkerError, open_workers, worker_count
@@ -43,6 +44,7 @@ def fault(_: Any, item: int) -> int:
     class Local(Exception):  # cannot be pickled
         pass
 
+    plugins.OURS.append(str(Path(__file__).parent))  # as in the first process
     raise Local("lost a sock")
 
 

@@ -131,7 +131,7 @@ def test_cases_of_a_claim_are_pooled_one_by_one():
     both = Verdict.pooled([claim(*gaps) for gaps in seeds])
     assert both.cases[1].mean == pytest.approx(np.mean([gaps[1].mean for gaps in seeds]))
     assert (both.cases[0].n, both.verdict) == (90, "reproduces")
-    assert both.reason == "cases of all seeds' repeats: 2 agrees. With the first: why"
+    assert both.reason == "cases of all seeds' repeats: 2 agree. With the first: why"
     lacks = Verdict.pooled([claim(*seeds[0]), claim(seeds[1][0], None)])
     assert lacks.cases[1] is None
     assert lacks.verdict in ("undecided", "missing")

@@ -122,7 +122,7 @@ def test_rows_without_a_verdict_say_why(rows):
     assert verdicts[names[1]].verdict == "no verdict"
     assert names[4] not in verdicts  # nothing is printed
     assert verdicts[names[5]].verdict == "missing"
-    assert verdicts[names[5]].reason.startswith("missing: real-sim.bz2")
+    assert verdicts[names[5]].reason.startswith("not run: real-sim.bz2")
     quick = row_verdicts(done, 0.02, quick=True, typed=[])[names[0]]
     assert quick.verdict == "no verdict"
     assert "quick run" in quick.reason
@@ -191,7 +191,7 @@ def test_missing_cases_count(rows):
     (verdict,) = claim_verdicts([grows], done)
     assert verdict.verdict == "missing"
     assert "holds in 1 of 2: synthetic passive eps 0.5 to 4 +0.1000" in verdict.reason
-    assert "not run in 1 of 2: synthetic passive eps 4 to inf failed" in verdict.reason
+    assert "not run in 1 of 2: synthetic passive eps 4 to inf broke off" in verdict.reason
     (most,) = claim_verdicts([grows | {"need": "most"}], done)
     assert most.verdict == "undecided"  # one of two is not most
 

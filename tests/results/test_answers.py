@@ -13,9 +13,7 @@ from pate_cli.commands.reporting import say
 from pate_cli.results import sentences
 from pate_cli.results.answers import (
     ALIKE,
-    CANNOT,
     NO_USE,
-    UNKNOWN,
     USE,
     WORSE,
     advise,
@@ -30,6 +28,7 @@ from pate_cli.results.next_steps import release_step, wrapped
 from pate_cli.results.report import main_table, report
 from pate_cli.results.settings import ALL_PRIVATE, LIMIT, MAJORITY
 from pate_cli.results.two_results import compare_two
+from pate_cli.results.verdicts import CANNOT, TOO_FEW
 
 
 def frame(rows, *, share=0.5, seeds=None, **columns):
@@ -130,7 +129,7 @@ def test_no_better_than_a_constant_says_how_many_repeats_would_tell():
 
 def test_one_repeat_has_no_interval_and_decides_nothing():
     a = found({("best", 1): [0.7], ("gaussian", 1): [0.9]}, share=0.6)
-    assert (a.method, a.verdicts["gaussian"]) == ("best", UNKNOWN)
+    assert (a.method, a.verdicts["gaussian"]) == ("best", TOO_FEW)
     assert a.useful  # nothing says that it is not
     assert "One split has no interval" in sentences.lede(a)
     assert "constant" not in sentences.headline(a)
@@ -301,7 +300,7 @@ def test_a_sentence_keeps_an_interval_together(capsys):
 
 def test_two_equal_gaps_show_no_spread():
     rows = {("best", 1): [0.92, 0.90], ("svt", 1): [0.90, 0.88]}
-    assert found(rows).verdicts == {"best": USE, "svt": UNKNOWN}
+    assert found(rows).verdicts == {"best": USE, "svt": TOO_FEW}
     assert found(rows | {("svt", 1): [0.92, 0.90]}).verdicts["svt"] == ALIKE
     rows = {name: 5 * values for name, values in rows.items()}
     assert found(rows).verdicts["svt"] == WORSE
