@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 import re
+import shlex
 import sys
 import sysconfig
 import threading
@@ -20,7 +21,7 @@ from typing import Any, NoReturn
 from pate_cli.errors import ConfigError, InputError, one_line
 
 __all__ = ["OURS", "PluginError", "calling", "contained", "find_module", "named", "place_of"]
-__all__ += ["reason_of", "what_failed"]
+__all__ += ["python_path", "reason_of", "what_failed"]
 
 _PACKAGE = Path(__file__).resolve().parent
 _STANDARD = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
@@ -68,6 +69,20 @@ def _file_of(name: str) -> str | None:
         return None
     spec = importlib.util.find_spec(name)
     return None if spec is None else spec.origin
+
+
+def python_path() -> list[str]:
+    """`PYTHONPATH=...` as it is set, where a module of a plug-in was found by it; else nothing.
+
+    A command that is printed has it in front; typed so that a shell takes it for a setting, or left out.
+    """
+    text = os.environ.get("PYTHONPATH", "")
+    places = [Path(each).resolve() for each in text.split(os.pathsep) if each]
+    if not places or shlex.quote(text) != text:
+        return []
+    files = [(name, getattr(module, "__file__", None)) for name, module in list(sys.modules.items())]
+    found = [(name, file) for name, file in files if file and any(map(Path(file).is_relative_to, places))]
+    return [f"PYTHONPATH={text}"] if any(_is_somebodys(*each) for each in found) else []
 
 
 @contextmanager

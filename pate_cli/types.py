@@ -7,7 +7,6 @@ Private values (`PrivateRecords`, `Holdout`, `Votes`, `Private`) and public ones
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -85,8 +84,8 @@ class Dataset:
     @property
     def digest(self) -> str:
         """SHA-256 (hex) that names the data: `checksum`, or its hash where a plug-in has another text."""
-        text = self.checksum
-        return text if re.fullmatch("[0-9a-f]{64}", text) else hashlib.sha256(text.encode()).hexdigest()
+        text, digits = self.checksum, set("0123456789abcdef")
+        return text if len(text) == 64 and {*text} <= digits else hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def n_records(self) -> int:

@@ -287,6 +287,14 @@ def test_what_is_told_works_as_typed(tmp_path):
     done = subprocess.run(typed, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "mymech" in done.stdout
+    (line,) = re.findall(
+        r"^  (PYTHONPATH=\. pate run .*)$", done.stdout.replace(" \\\n   ", ""), re.MULTILINE
+    )
+    small = "dataset.n_records=300 split.public=5 teacher.size=20"
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    environment["PATH"] = os.pathsep.join([str(pate.parent), os.environ["PATH"]])
+    done = subprocess.run(f"{line} {small}", shell=True, cwd=tmp_path, env=environment, capture_output=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_study_beside_a_recipe_of_ones_own(tmp_path, pate):

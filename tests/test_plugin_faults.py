@@ -174,7 +174,11 @@ def test_a_release_quotes_nothing(where, full, pate, tmp_path, monkeypatch, caps
     monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
     rows = [f"{i % 7},{i % 5},{i % 2}" for i in range(1200)]
     (tmp_path / "people.csv").write_text("\n".join(["a,b,class", *rows]) + "\n")
-    data = ["dataset=csv", f"dataset.path={tmp_path / 'people.csv'}", "dataset.target=class"]
+    schema = str(tmp_path / "people.schema.yaml")
+    assert (
+        main(["data", "describe", str(tmp_path / "people.csv"), "--target", "class", "--output", schema]) == 0
+    )
+    data = [f"dataset={schema}"]
     assert main(["ledger", "init", *data, "--eps", "10", "--delta", "0.1"]) == 0
     (tmp_path / "mine_mechanism.py").write_text(MECHANISM)
     (tmp_path / "mine_map.py").write_text(MAP)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli.commands.printing import print_json
+from pate_cli.plugins import python_path
 from pate_cli.results.marks import plain
 from pate_cli.results.next_steps import wrapped
 from pate_cli.results.page import PAGE, Report, write
@@ -55,8 +56,9 @@ def _unmarked(table: Table) -> Table:
 def show_next(title: str, commands: Sequence[Sequence[str]]) -> None:
     """Print commands to type next."""
     say(f"\n{title}:")
+    setting = python_path()
     for words in commands:
-        for line in wrapped(words, min(out().width, 80)):
+        for line in wrapped([*setting, *words], min(out().width, 80)):
             out().print(line, markup=False, soft_wrap=True)
 
 

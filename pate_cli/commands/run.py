@@ -25,7 +25,7 @@ from pate_cli.config import Composer, command_line
 from pate_cli.engine.rows import Row, check_rows
 from pate_cli.engine.run_dir import ended, execute
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
-from pate_cli.plugins import named
+from pate_cli.plugins import named, python_path
 from pate_cli.release import NoLedgerError
 from pate_cli.release.release import release
 from pate_cli.results import read_record
@@ -134,7 +134,7 @@ def _run(
     except NoLedgerError as error:
         cost, typed = jobs[0].prepared.whole.guarantee, line.as_typed(lists[0])
         config_dir = ["--config-dir", line.config_dir] if line.config_dir else []
-        init = shlex.join(ledger_init([*config_dir, *typed], cost.eps, cost.delta))
+        init = shlex.join([*python_path(), *ledger_init([*config_dir, *typed], cost.eps, cost.delta)])
         raise NoLedgerError(error.path, f"start one with: {init}") from None
     except Exception as error:
         if not (line.multirun and type(error).__module__.startswith(_LAUNCHERS)):
