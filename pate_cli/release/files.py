@@ -53,6 +53,10 @@ _NOTES = {
     "config": "the seed, the machine and the directories of the run are left out",
 }
 
+_ITS_LABEL = (
+    "that a record has a label which no other has: the classes are those of the private file, taken as public"
+)
+
 _FORM = ("sep", "encoding", "decimal", "header")
 """How a table is written, as options of `pate predict` say it."""
 
@@ -218,6 +222,7 @@ def _certified(
         ],
         "not_covered": [
             *([] if own_file else [OPEN_ROWS]),
+            *([_ITS_LABEL] if run.dataset.classes_from_private else []),
             "whatever was learnt from these records elsewhere, in another ledger or without one, as by"
             " experiments whose figures were looked at before this configuration was chosen",
             f"more than {unit}: of k that belong together, eps is k times as large at least",

@@ -53,13 +53,22 @@ def _records():
 def _write(place, name, records):
     """Each in a directory of its own, so that the file's name says nothing."""
     (place / name).mkdir()
+    kinds = {"x1": "number", "x2": "number", "colour": "category"}
+    (place / name / "s.yaml").write_text(json.dumps({"columns": {c: {"kind": k} for c, k in kinds.items()}}))
     path = place / name / "people.csv"
     path.write_text("\n".join(["x1,x2,colour,class", *records]) + "\n")
     return path
 
 
 def _line(path, *overrides):
-    return ["dataset=csv", f"dataset.path={path}", "dataset.target=class", *SPLIT, *overrides]
+    return [
+        "dataset=csv",
+        f"dataset.path={path}",
+        "dataset.target=class",
+        *SPLIT,
+        f"dataset.schema={path.with_name('s.yaml')}",
+        *overrides,
+    ]
 
 
 def _open(path, eps="10", delta="0.1"):

@@ -152,6 +152,9 @@ def test_a_release_from_one_file_asks_for_the_word_and_then_fixes_rows(private, 
     assert "The columns of 40 records are public now" in capsys.readouterr().out
     (ledger,) = open_ledgers().ledgers()
     assert (len(ledger.public.rows), len(ledger.entries)) == (40, 5)
+    for out, read in (("a", False), ("b", True)):  # classes, from the private file
+        said = json.loads(Path(out, "certificate.json").read_text())["not_covered"]
+        assert any("a label which no other has" in text for text in said) is read
 
 
 AS_RECORDS = ["dataset.unit=null", "dataset.drop=[patient_id]", "mechanism=gaussian", "teacher.size=10"]
