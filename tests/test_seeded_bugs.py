@@ -460,8 +460,8 @@ BUGS = [
      "release.files:_certified", '"n_features": sizes["n_features"],',
      '"n_features": sizes["n_features"], "checksum": run.dataset.checksum,'),
     ("persons forgotten where each has one record", one_record_each, marginals,
-     "pipeline:Prepared.protects", "self.dataset.person_column is not None",
-     "self.dataset.person_column is not None and self.dataset.n_records > self.dataset.n_persons"),
+     "pipeline:Prepared.protects", "if person is not None",
+     "if person is not None and self.dataset.n_records > self.dataset.n_persons"),
     ("a scale by the signs of private numbers", whole_numbers, ranges,
      "features.generated:Generated.of", "declared[str(name)] for name",
      "replace(declared[str(name)], scale='linear' if X[name].dtype.kind in 'fi' and (X[name] > -1).all()"

@@ -85,8 +85,8 @@ class ThresholdedCounts(Kind):
         """See `Kind`."""
         out = value.copy()
         out[:, 2] = value[:, 2] + noise.gaussian(self.sigma, len(value))
-        known = np.array([not isinstance(cell, str) for cell in value[:, 1]], dtype=bool)
-        return out[known | (out[:, 2].astype(float) >= self.least)]
+        is_number = np.array([not isinstance(cell, str) for cell in value[:, 1]], dtype=bool)
+        return out[is_number | (out[:, 2].astype(float) >= self.least)]
 
     def event(self, size: int) -> ThresholdedGdp:
         """Of the integers those that a record touches count, see `Bought`, and no size of a private file."""
@@ -104,9 +104,9 @@ class ThresholdedCounts(Kind):
 
     def moved(self, value: NDArray[Any], other: NDArray[Any], releases: int) -> float:
         """See `Kind`; a text that one of the two lacks has the count 0 there."""
-        one, two = ({(name, cell): count for name, cell, count in rows} for rows in (value, other))
-        apart = [one.get(key, 0.0) - two.get(key, 0.0) for key in one.keys() | two.keys()]
-        return float(np.linalg.norm(np.array(apart, dtype=float))) / self.sensitivity
+        first, second = ({(name, cell): count for name, cell, count in rows} for rows in (value, other))
+        differences = [first.get(key, 0.0) - second.get(key, 0.0) for key in first.keys() | second.keys()]
+        return float(np.linalg.norm(np.array(differences, dtype=float))) / self.sensitivity
 
 
 @dataclass(frozen=True)
@@ -238,8 +238,8 @@ class Bought:
         rows: list[tuple[str, Any, float]] = []
         for name in self.names:
             counts = Counter(cell for cell in cells[name] if cell is not None)
-            known = sorted(counts) if name in self.texts else range(self._n_known(name))
-            rows += [(name, cell, float(counts[cell])) for cell in known]
+            counted_cells = sorted(counts) if name in self.texts else range(self._n_known(name))
+            rows += [(name, cell, float(counts[cell])) for cell in counted_cells]
         value = np.empty((len(rows), 3), dtype=object)
         for at, row in enumerate(rows):
             value[at] = row
@@ -248,7 +248,7 @@ class Bought:
 
     def columns(self, declared: Mapping[str, Column], released: NDArray[Any]) -> dict[str, Column]:
         """The schema's columns with what was bought; without any level, or sure bound, one is not used."""
-        found = dict(declared)
+        columns = dict(declared)
         for name in self.names:
             if name == self.target:
                 continue
@@ -256,19 +256,19 @@ class Bought:
             if name in self.texts:
                 kept = sorted(rows, key=lambda row: (-row[1], row[0]))[:MOST_LEVELS]
                 values = sorted(cell for cell, _ in kept)
-                found[name] = replace(declared[name], levels=values, source=SOURCE)
+                columns[name] = replace(declared[name], levels=values, source=SOURCE)
             elif ends := (_days if name in self.dates else _bounds)(
                 np.array([count for _, count in rows]), self.sigma, self.sure
             ):
-                found[name] = replace(declared[name], low=ends[0], high=ends[1], source=SOURCE)
-            if not (found[name].levels or found[name].low is not None):
-                found[name] = replace(declared[name], kind="ignored", why="nothing bought")
-        if all(column.kind == "ignored" for column in found.values()):  # a release goes on, with one column
-            first = next(iter(found))
-            one = declared[first]
-            of_text = one.kind == "category"
-            found[first] = replace(one, levels=[]) if of_text else replace(one, low=-1.0, high=1.0)
-        return found
+                columns[name] = replace(declared[name], low=ends[0], high=ends[1], source=SOURCE)
+            if not (columns[name].levels or columns[name].low is not None):
+                columns[name] = replace(declared[name], kind="ignored", why="nothing bought")
+        if all(column.kind == "ignored" for column in columns.values()):  # a release goes on, with one column
+            first = next(iter(columns))
+            column = declared[first]
+            of_text = column.kind == "category"
+            columns[first] = replace(column, levels=[]) if of_text else replace(column, low=-1.0, high=1.0)
+        return columns
 
     def labels(self, released: NDArray[Any]) -> dict[str, float]:
         """Texts of the target that were bought, and their noisy counts; those of the largest, at most."""
@@ -319,15 +319,15 @@ def _bounds(counts: FloatArray, sigma: float, sure: float) -> tuple[float, float
     up, down, zero = counts[: len(_GRID)], counts[len(_GRID) : -1], counts[-1]
     ends = [0.0] if zero >= sure else []
     for sign, side in ((1.0, up), (-1.0, down)):
-        if (found := _full(side, sigma, sure)) is not None:
-            ends += [sign * float(_UNDER[found[0]]), sign * float(_GRID[found[1]])]
+        if (full := _full(side, sigma, sure)) is not None:
+            ends += [sign * float(_UNDER[full[0]]), sign * float(_GRID[full[1]])]
     return (min(ends), max(ends)) if len(set(ends)) > 1 else None
 
 
 def _days(counts: FloatArray, sigma: float, sure: float) -> tuple[float, float] | None:
     """First and last day of the years that hold records, from noisy counts; None where none is sure."""
-    found = _full(counts, sigma, sure)
-    return found and (float(_NEW_YEARS[found[0]]), float(_NEW_YEARS[found[1] + 1]) - 1)
+    full = _full(counts, sigma, sure)
+    return full and (float(_NEW_YEARS[full[0]]), float(_NEW_YEARS[full[1] + 1]) - 1)
 
 
 def _full(counts: FloatArray, sigma: float, sure: float) -> tuple[int, int] | None:
@@ -345,11 +345,11 @@ def _full(counts: FloatArray, sigma: float, sure: float) -> tuple[int, int] | No
 def _added(after: FloatArray, sigma: float) -> int:
     """Cells to add, outward: the next one while it is full, or the next three together."""
     added, least = 0, max(_GROWN * sigma, 0.5)  # without noise, a record
-    while len(rest := after[added:]):
-        if rest[0] >= least:
+    while len(outside := after[added:]):
+        if outside[0] >= least:
             added += 1
-        elif rest[:3].sum() >= least * math.sqrt(3):
-            added += len(rest[:3])
+        elif outside[:3].sum() >= least * math.sqrt(3):
+            added += len(outside[:3])
         else:
             break
     return added

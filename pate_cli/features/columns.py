@@ -74,8 +74,9 @@ class PublicColumns:
             values, counts = np.unique(column, return_counts=True)
             if len(values) >= 3:
                 numbers.append(place)
-                for known, found in zip((knots, scores), _normal_scores(values, counts), strict=True):
-                    known.append(found)
+                column_knots, column_scores = _normal_scores(values, counts)
+                knots.append(column_knots)
+                scores.append(column_scores)
         factors = _factors(columns.T[kept[numbers]].std(axis=1)) if numbers else np.zeros(0)
         scores = [factor * each for factor, each in zip(factors, scores, strict=True)]
         return cls(kept, low, high, scale, np.array(numbers, np.int64), tuple(knots), tuple(scores))
@@ -123,19 +124,19 @@ class PublicBins:
     @classmethod
     def of(cls, public: Any, numbers: IntArray, fewest: float) -> PublicBins:
         """Make bins of at least `fewest` public points each, of columns of three or more public values."""
-        m, found = public.shape[0], []
+        m, binned = public.shape[0], []
         for j, column in zip(numbers, dense(public[:, numbers]).T, strict=True):
             values, counts = np.unique(column, return_counts=True)
             common = values[counts.argmax()]
             if counts.max() >= _MOSTLY * m:
-                found.append((j, common, np.sort(column[column != common])))
-        if sum(len(rare) for *_, rare in found) > _MOST_RARE * m:
-            found = []
-        found = sorted(found, key=lambda each: -len(each[2]))[:_BINNED]
-        found = [each for each in found if len(each[2]) >= 2 * fewest]
-        most = min(_BINS, _MOST_BINS // max(len(found), 1))
-        cuts = tuple(_cuts(rare, max(fewest, len(rare) / most)) for *_, rare in found)
-        return cls(np.array([j for j, *_ in found], np.int64), np.array([at for _, at, _ in found]), cuts)
+                binned.append((j, common, np.sort(column[column != common])))
+        if sum(len(rare) for *_, rare in binned) > _MOST_RARE * m:
+            binned = []
+        binned = sorted(binned, key=lambda each: -len(each[2]))[:_BINNED]
+        binned = [each for each in binned if len(each[2]) >= 2 * fewest]
+        most = min(_BINS, _MOST_BINS // max(len(binned), 1))
+        cuts = tuple(_cuts(rare, max(fewest, len(rare) / most)) for *_, rare in binned)
+        return cls(np.array([j for j, *_ in binned], np.int64), np.array([at for _, at, _ in binned]), cuts)
 
     @property
     def dimension(self) -> int:

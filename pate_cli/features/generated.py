@@ -111,7 +111,9 @@ class Generated(Part):
     def of(cls, kind: str, declared: Mapping[str, Column], X: Any, target: str | None = None) -> Generated:
         """Points for the columns of X, that a declared schema bounds; ConfigError names those it does not."""
         columns = {str(name): declared[str(name)] for name in X}
-        if unbounded := [name for name, one in columns.items() if not (one.bought or _is_bounded(one))]:
+        if unbounded := [
+            name for name, column in columns.items() if not (column.bought or _is_bounded(column))
+        ]:
             accepted = f"low and high within 1e100, or values, of each column with dataset.public={kind}"
             raise ConfigError("dataset.schema", f"none for {listed(unbounded, 20)}", accepted)
         return cls(X.iloc[:0], None, "", columns, kind == "marginals", target=target)

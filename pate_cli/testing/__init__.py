@@ -181,8 +181,8 @@ def _releases(forms: list[Form]) -> Iterator[release_checks.Release]:
 
 def _unlike(way: Way, runs: list[Callable[[str], Any]]) -> str:
     """Private records of another kind, in two of the forms that have such records: each way in others."""
-    made = [run(LABELS[0]) for run in runs]
-    able = [run for run in made if run.form.unlike(run.records, way) is not None]
+    releases = [run(LABELS[0]) for run in runs]
+    able = [run for run in releases if run.form.unlike(run.records, way) is not None]
     if not able:
         raise unittest.SkipTest("no form of it has such records")
     at = 2 * WAYS.index(way)

@@ -61,8 +61,8 @@ class Replay(Door):
         if not self.history:
             self._stop(f"a release more than was recorded: {type(kind).__name__}")
         recorded, out = self.history.pop(0)
-        now, then = ((one.kind, one.releases) for one in (passing, recorded))
-        if now != then or (kind.public_size and value.shape != recorded.value.shape):
+        passed, expected = ((each.kind, each.releases) for each in (passing, recorded))
+        if passed != expected or (kind.public_size and value.shape != recorded.value.shape):
             self._stop("another release than was recorded")
         if value.size:
             self.moved.append((passing, kind.moved(value, recorded.value, releases)))

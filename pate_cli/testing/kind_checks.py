@@ -118,8 +118,8 @@ def _eps(event: Event) -> float:
 def _losses(events: tuple[Event, ...], times: int) -> tuple[FloatArray, FloatArray]:
     """(eps, delta) of each event so many times, for each delta if they take one."""
     account = Account(list(events) * times)
-    found = [compose(account, float(delta)) for delta in (_DELTAS if events[0].takes_delta else [0.0])]
-    eps, delta = np.array(found).T
+    costs = [compose(account, float(delta)) for delta in (_DELTAS if events[0].takes_delta else [0.0])]
+    eps, delta = np.array(costs).T
     return eps, delta
 
 

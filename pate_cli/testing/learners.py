@@ -66,9 +66,9 @@ def fits_kept(fits: Fits | None) -> Iterator[None]:
         def kept(teacher: Teacher, X: Any) -> Any:
             key = sha256(pickle.dumps((ask.__name__, id(teacher), X))).digest()
             if key not in fits:
-                if failed(said := ask(teacher, X)):
-                    return said
-                fits[key] = (teacher, said)  # the teacher lives on, so that its id is no other's
+                if failed(answer := ask(teacher, X)):
+                    return answer
+                fits[key] = (teacher, answer)  # the teacher lives on, so that its id is no other's
             return copy.copy(fits[key][1])
 
         return kept
@@ -78,14 +78,14 @@ def fits_kept(fits: Fits | None) -> Iterator[None]:
             key = sha256(pickle.dumps((mechanism, public, rng.bit_generator.state))).digest()
             if key not in fits:
                 fits[key] = (look(mechanism, public, rng), rng.bit_generator.state)
-            made, rng.bit_generator.state = fits[key]
-            return made
+            looked, rng.bit_generator.state = fits[key]
+            return looked
 
         return kept
 
     alone, together = once(training.fit_part), once(batched_logistic.fit_parts)
-    votes = once_asked(Teacher.predict_or_fail, lambda said: said[1] is not None)
-    shares = once_asked(Teacher.probabilities, lambda said: said is None)
+    votes = once_asked(Teacher.predict_or_fail, lambda answer: answer[1] is not None)
+    shares = once_asked(Teacher.probabilities, lambda answer: answer is None)
     with ExitStack() as stack:
         for mechanism in _lookers(Mechanism):
             stack.enter_context(mock.patch.object(mechanism, "look_at", once_looked(mechanism.look_at)))

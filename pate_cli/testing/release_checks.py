@@ -139,13 +139,13 @@ class Release:
             stack.enter_context(fits_kept(None if self.retrained else self._fits))
             stack.enter_context(mock.patch.dict(os.environ, PATE_LEDGER=str(Path(place, "ledger"))))
             write(f"people.{self.format}", records, days=self.bought)
-            own = self.points == "one file"  # its public share has bounds and levels
-            Path("schema.yaml").write_text(BOUGHT if self.bought else KINDS_ALONE if own else SCHEMA)
+            one_file = self.points == "one file"  # its public share has bounds and levels
+            Path("schema.yaml").write_text(BOUGHT if self.bought else KINDS_ALONE if one_file else SCHEMA)
             write(f"public.{self.format}", made(1).at(slice(FILE)), labels=False)
             Path("conf", "mechanism").mkdir(parents=True)
             mechanism = {"name": self.name} | {key: _plain(value) for key, value in self.options}
             Path("conf", "mechanism", "checked.yaml").write_text(yaml.safe_dump(mechanism))
-            given = {*Path().rglob("*")}
+            before = {*Path().rglob("*")}
             for owner, name, value in (
                 (run_command, "Composer", lambda *_: _composer(repr(self))),  # composing is the slowest step
                 (pipeline.Streams, "fresh", lambda: pipeline.Streams.of(5, 0)),
@@ -162,7 +162,7 @@ class Release:
             except Exception as error:  # as the interpreter would show it
                 code = 1
                 err.write(f"{type(error).__name__}: {error}")
-            return Told(code, out.getvalue(), err.getvalue(), _told(given))
+            return Told(code, out.getvalue(), err.getvalue(), _told(before))
 
     def _ledger(self, checksum: str, _: Any) -> Ledger:
         """Begin the ledger of a file when it is looked for, as `pate ledger init` would have before."""
@@ -171,12 +171,12 @@ class Release:
 
     def _dataset(self) -> dict[str, Any]:
         """Options of the data set."""
-        table, own = self.format in TABLES, self.points == "one file"
+        table, one_file = self.format in TABLES, self.points == "one file"
         options: dict[str, Any] = {"path": f"people.{self.format}"}
         if table:
             persons = {"unit": "person"} if self.persons else {"unit": None, "drop": ["person"]}
-            options |= {"target": "class"} | persons | ({"schema": "schema.yaml"} if own else {})
-        if not own:
+            options |= {"target": "class"} | persons | ({"schema": "schema.yaml"} if one_file else {})
+        if not one_file:
             if not self.bought:
                 options["classes"] = list(CLASSES if table else "012")[: self.n_classes]
             options["public"] = self.points if self.declared else f"public.{self.format}"
@@ -190,8 +190,8 @@ class Release:
         """Numbers of private records and of points, as many as are best where the mechanism says so."""
         if self.declared:
             return ["eps=24"]
-        sizes, own = [f"split.private={PRIVATE}"], ["split.public_from_private=true"]
-        sizes += own if self.points == "one file" else []
+        sizes, from_private = [f"split.private={PRIVATE}"], ["split.public_from_private=true"]
+        sizes += from_private if self.points == "one file" else []
         if mechanisms.read(self.name, dict(self.options)).best_points(PRIVATE, 3, 1.0) is not None:
             return [*sizes, "split.public=auto", f"eps={BEST_AT}"]
         return [*sizes, f"split.public={M}", "eps=24"]
@@ -219,9 +219,9 @@ class Release:
             doors.append(Recorder(noise))
             return doors[-1]
 
-        told = self.of(self.records, recorder)
-        require(told.code == 0, f"no release: {told.err.strip()}")
-        return told, doors[0]
+        shown = self.of(self.records, recorder)
+        require(shown.code == 0, f"no release: {shown.err.strip()}")
+        return shown, doors[0]
 
     def again(self, kind: str, records: MixedRecords) -> Replay:
         """Release other records: what is told is the same. The door."""

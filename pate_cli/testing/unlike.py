@@ -127,8 +127,8 @@ def one_record_each(cells: MixedRecords, columns: Columns) -> MixedRecords | Non
 
 def duplicates(cells: MixedRecords, columns: Columns) -> MixedRecords:
     """All records are copies of one of each class."""
-    found, firsts = np.unique(cells.y, return_index=True)
-    rows = firsts[np.arange(len(cells.y)) % len(found)]
+    classes, firsts = np.unique(cells.y, return_index=True)
+    rows = firsts[np.arange(len(cells.y)) % len(classes)]
     return cells.at(rows)._replace(persons=cells.persons)
 
 
