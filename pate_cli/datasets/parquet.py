@@ -66,13 +66,13 @@ def read(path: Path, text: Collection[str] = ()) -> RecordTable:
             cells = cells.cast(pa.string())
             if types.is_decimal(kind) and kind.scale > 0:  # 7.00 is 7, as in a column of whole numbers
                 cells = pc.utf8_rtrim(pc.utf8_rtrim(cells, "0"), ".")
-        if types.is_temporal(kind) and not types.is_duration(kind):
-            cells = _as_written(cells)
-        if types.is_string(kind) or types.is_large_string(kind):
-            try:
+        try:
+            if types.is_temporal(kind) and not types.is_duration(kind):
+                cells = _as_written(cells)
+            if types.is_string(kind) or types.is_large_string(kind):
                 cells.validate(full=True)
-            except pa.ArrowException as error:
-                raise DataError(f"{path}: column {name!r} cannot be read ({error})") from None
+        except pa.ArrowException as error:  # as of a zone that nobody knows
+            raise DataError(f"{path}: column {name!r} cannot be read ({error})") from None
         columns[name] = cells.to_pandas()
         if types.is_decimal(cells.type):
             columns[name] = columns[name].astype(np.float64)

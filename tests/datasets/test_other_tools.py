@@ -106,6 +106,16 @@ def test_the_day_of_a_time_is_that_of_its_zone(form, zone, first, tmp_path, caps
     assert read.min() % 1 * 24 == pytest.approx(23.5 if first == "2023-12-31" else 0.5)
 
 
+def test_a_zone_that_nobody_knows_is_refused(tmp_path, capsys):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    times = pa.array([10**15] * 9, pa.timestamp("us", tz="Mars/Phobos"))
+    pq.write_table(pa.table({"t": times, "y": [*"ababababa"]}), tmp_path / "f.parquet")
+    assert main(["data", "describe", str(tmp_path / "f.parquet"), "--target", "y"]) == 2
+    said = capsys.readouterr().err
+    assert "column 't' cannot be read (Cannot locate or parse timezone 'Mars/Phobos'" in said
+    assert said.count("\n") == 1
+
+
 def test_what_looks_like_a_date_and_is_none():
     assert days_of("d mon y")("10 oak 20") is None
     assert seconds_of("1 days 02:03:04") == 93784  # pandas
