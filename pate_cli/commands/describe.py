@@ -222,7 +222,7 @@ def _decided(column: Column) -> str:
     """What was decided of a column, in a few words."""
     entry = entry_of(column)
     parts = [str(entry[key]) for key in ("why", "format") if entry.get(key)]
-    parts += [f"{key} {entry[key]!r}" for key in ("zone", "decimal", "thousands", "empty") if entry.get(key)]
+    parts += [f"{key} {entry[key]!r}" for key in ("decimal", "thousands", "empty") if entry.get(key)]
     return ", ".join(parts)
 
 
@@ -295,11 +295,7 @@ def _print_json(table: RecordTable, found: Described, output: Path | None) -> No
                 "levels": column.levels if column.kind == "category" else None,
                 "missing": found.missing.get(name, 0) if column.kind != "ignored" else None,
                 "why": column.why,
-                **{
-                    key: entry[key]
-                    for key in ("unit", "format", "zone", "decimal", "thousands")
-                    if key in entry
-                },
+                **{key: entry[key] for key in ("unit", "format", "decimal", "thousands") if key in entry},
             }
         )
     if (unit := found.schema.unit) is not None:

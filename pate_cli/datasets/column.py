@@ -91,9 +91,6 @@ class Column:
     decimal: str | None = option(None, Or("null", OneOf((".", ","))))  # None: that of the file
     thousands: str | None = option(None, Or("null", OneOf((",", ".", "'", " "))))
     format: str | None = option(None, Or("null", Cell("d-m-y, m-d-y, y-m-d, ymd, d mon y, y-m, h:m, ...")))
-    zone: str | None = option(
-        None, Or("null", OneOf(("local", "UTC")))
-    )  # of times that state one: None is UTC
     missing: Any = option(None, Or("null", _WORDS))  # true: any other text is missing, too
     answers: list[str] | None = option(None, Or("null", Listed(Cell(empty=True))))  # no missing values here
     empty: str | None = option(None, Or("null", Cell("what an empty cell stands for")))
@@ -172,7 +169,7 @@ class Column:
 
     def _parser(self, decimal: str) -> Callable[[str], float | None]:
         if self.kind == "date":
-            return days_of(self.format, self.zone)
+            return days_of(self.format)
         if self.format in TIMES:
             return seconds_of if self.format == "h:m:s" else hours_of
         return number_of(self.decimal or decimal, self.thousands, self.unit)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import cache
 
 __all__ = [
     "CLOCK",
     "DATES",
     "EPOCH",
+    "HAS_CLOCK",
+    "HAS_ZONE",
     "TIMES",
-    "above_12",
     "as_date",
     "days_of",
     "hours_of",
-    "of_two_centuries",
-    "offset_of",
     "seconds_of",
-    "zone_of",
 ]
 
 _MONTHS = {
@@ -88,8 +86,8 @@ CLOCK = re.compile(
 )
 """A time of day, or a duration, as 1 days 02:03:04."""
 
-_HAS_CLOCK = re.compile(r"[0-9](?:[:h]|T[0-9][0-9])[0-9][0-9]")
-_HAS_ZONE = re.compile(rf"(?:{_ZONE})$")
+HAS_CLOCK = re.compile(r"[0-9](?:[:h]|T[0-9][0-9])[0-9][0-9]")
+HAS_ZONE = re.compile(rf"(?:{_ZONE})$")
 """What a date with a time has in it, and ends in."""
 
 TIMES = ("h:m", "h:m:s")
@@ -116,43 +114,9 @@ def _seconds(hour: str | None, minute: str | None, second: str | None, half: str
     return 3600.0 * hours + 60 * int(minute or 0) + int(second or 0)
 
 
-def offset_of(text: str) -> str:
-    """Minutes that the zone of a time is ahead of UTC, or "none"; empty where a date has no time."""
-    if not _HAS_CLOCK.search(text):
-        return ""
-    return str(_minutes(found[0])) if (found := _HAS_ZONE.search(text)) else "none"
-
-
-def zone_of(offsets: Collection[int]) -> str | None:
-    """How times with these offsets are read: as they are written where they are of one zone, else in UTC.
-
-    Summer and winter of a zone are an hour apart.
-    """
-    return "local" if any(offsets) and max(offsets) - min(offsets) <= 60 else None
-
-
-def _minutes(zone: str) -> int:
-    ahead = re.search(r"([+-])(\d\d?)(?::?(\d\d))?$", zone)
-    return int(ahead[1] + "1") * (int(ahead[2]) * 60 + int(ahead[3] or 0)) if ahead else 0
-
-
-def of_two_centuries(text: str) -> bool:
-    """Whether the year of a date has two digits, which programs take for one of 19.. or of 20.. ."""
-    match = DATES["d-m-y"].fullmatch(text) or DATES["d mon y"].fullmatch(text)
-    return match is not None and len(match[3]) == 2 and 30 <= int(match[3]) <= 68  # Excel's, and POSIX's
-
-
-def above_12(number: int, text: str) -> bool:
-    """Whether the first or second number of a date is no month."""
-    match = DATES["d-m-y"].fullmatch(text)
-    return match is not None and int(match[number]) > 12
-
-
 @cache
-def days_of(format: str | None, zone: str | None = None) -> Callable[[str], float | None]:
-    """Function that reads a date, in one of the forms of a column, as days since 1970.
-
-    A time with a zone is read in UTC; with the zone `local` as it is written.
+def days_of(format: str | None) -> Callable[[str], float | None]:
+    """Function that reads a date, in one of the forms of a column, as days since 1970; UTC where it says.
 
     `d-m-y from 1927` takes two digits for a year from 1927 on; else they are one from 1950 on.
     """
@@ -162,16 +126,14 @@ def days_of(format: str | None, zone: str | None = None) -> Callable[[str], floa
 
     def parse(text: str) -> float | None:
         for form in forms:
-            if (match := DATES[form].fullmatch(text)) and (
-                days := _days(form, match, century, local=zone == "local")
-            ) is not None:
+            if (match := DATES[form].fullmatch(text)) and (days := _days(form, match, century)) is not None:
                 return days
         return None
 
     return parse
 
 
-def _days(form: str, match: re.Match[str], first: int, *, local: bool) -> float | None:
+def _days(form: str, match: re.Match[str], first: int) -> float | None:
     *parts, hour, minute, second, half, zone = match.groups()
     year, month, day = (parts[at] or "1" for at in _ORDERS.get(form, (0, 1, 2)))
     name = month.casefold()
@@ -181,7 +143,8 @@ def _days(form: str, match: re.Match[str], first: int, *, local: bool) -> float 
         whole = dt.date(years, number, int(day)).toordinal() - EPOCH
     except ValueError:
         return None
-    east = 0 if local or not zone else _minutes(zone)
+    ahead = re.search(r"([+-])(\d\d?)(?::?(\d\d))?$", zone) if zone else None
+    east = int(ahead[1] + "1") * (int(ahead[2]) * 60 + int(ahead[3] or 0)) if ahead else 0
     return whole + (_seconds(hour, minute, None, half) / 60 - east) / 1440 + int(second or 0) / 86400
 
 

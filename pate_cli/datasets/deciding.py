@@ -17,7 +17,7 @@ import numpy as np
 from pate_cli.datasets.asking import Ask, Decision, as_list, persons_ask
 from pate_cli.datasets.column import ASKED, MOST_EXACT, NO_NUMBER, Column, number_of
 from pate_cli.datasets.column_names import looks_like_unit
-from pate_cli.datasets.dates import CLOCK, DATES, above_12, days_of, of_two_centuries, seconds_of, zone_of
+from pate_cli.datasets.dates import CLOCK, DATES, HAS_CLOCK, HAS_ZONE, days_of, seconds_of
 from pate_cli.datasets.distinct import Cells, Seen
 from pate_cli.errors import count_of, shortened
 from pate_cli.types import FloatArray
@@ -268,7 +268,7 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
     shown = " or ".join(order if form == "d-m-y" else form for form in DATES if form in forms)
     questions = [unsure] if unsure else []
     short = {"d-m-y", "d mon y"} & forms.keys()
-    if short and seen.n(filled & cells.mask("century", of_two_centuries)) > 1:
+    if short and seen.n(filled & cells.mask("century", _of_two_centuries)) > 1:
         questions.append(
             f"do years of two digits begin in 1930, as spreadsheets have it, or in 1950 ({shown})?"
         )
@@ -276,20 +276,15 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
     if questions and "format" not in cells.given:
         decision.asked.append(Ask(cells.name, "format", " ".join(questions), shown))
     shown = cells.given.get("format") or shown or "y-m-d"
-    offsets = seen.often(cells.offsets) if "zone" not in cells.given else {}
-    without = offsets.pop("none", 0)
-    zoned = {*map(int, offsets)}
-    zone = cells.given.get("zone") or (None if without else zone_of(zoned))
-    if without and zoned:
-        question = (
-            "some times have a zone, others have none: are these UTC? local takes all as they are written"
-        )
-        decision.asked.append(Ask(cells.name, "zone", question, "UTC"))
-    elif len(zoned) > 1 and not zone and seen.part is None:
-        decision.warnings.append("times of several zones: read in UTC")
-    decision.column = Column("date", format=shown, zone=zone)
-    each = cells.parsed((shown, zone), days_of(shown, zone))
+    decision.column = Column("date", format=shown)
+    each = cells.parsed(shown, days_of(shown))
     ok = filled & ~np.isnan(each)
+    clock = ok & cells.mask("clock", HAS_CLOCK.search)
+    zoned = clock & cells.mask("zone", HAS_ZONE.search) if clock.any() else clock
+    if zoned.any() and (clock & ~zoned).any() and "zone" not in cells.given:
+        decision.asked.append(
+            Ask(cells.name, "zone", "some times have a zone, others have none: are these UTC?", "UTC")
+        )
     _rest(seen, filled & ~ok, decision)
     for value, n_here in _set_apart(cells, np.repeat(each[ok], seen.counts[ok]), _FAR_DAYS):
         text = cells.plain[int(np.argmax(each == value))]
@@ -303,7 +298,7 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
 def _order(seen: Seen) -> tuple[str, str]:
     """Whether the day or the month comes first; and a question, where no two cells say it."""
     cells, of_days = seen.cells, seen.cells.dates["d-m-y"]
-    numbers = (cells.mask("first", partial(above_12, 1)), cells.mask("second", partial(above_12, 2)))
+    numbers = (cells.mask("first", partial(_above_12, 1)), cells.mask("second", partial(_above_12, 2)))
     first, second = (seen.n(mask & of_days) for mask in numbers)
     dots = seen.n(of_days & cells.mask("dots", lambda t: re.search(r"\d\. ?\d+\.", t)))
     if max(first, second) > 1 and min(first, second) <= 0.1 * max(first, second):
@@ -311,6 +306,18 @@ def _order(seen: Seen) -> tuple[str, str]:
     if dots > 1 and not second:
         return "d-m-y", ""
     return "d-m-y", "does the day come first (d-m-y), or the month (m-d-y)?"
+
+
+def _of_two_centuries(text: str) -> bool:
+    """Whether the year of a date has two digits, which programs take for one of 19.. or of 20.. ."""
+    match = DATES["d-m-y"].fullmatch(text) or DATES["d mon y"].fullmatch(text)
+    return match is not None and len(match[3]) == 2 and 30 <= int(match[3]) <= 68  # Excel's, and POSIX's
+
+
+def _above_12(number: int, text: str) -> bool:
+    """Whether the first or second number of a date is no month."""
+    match = DATES["d-m-y"].fullmatch(text)
+    return match is not None and int(match[number]) > 12
 
 
 def _time(seen: Seen, before: Decision) -> Decision | None:

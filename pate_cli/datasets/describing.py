@@ -38,7 +38,7 @@ Edits = Mapping[str, Mapping[str, Any]]
 """What the owner has decided, by column and key."""
 
 _FEW = 5000
-_OF_OWNER = ("persons",)
+_OF_OWNER = ("persons", "zone")
 """Keys that answer a question, and are none of a column."""
 
 
@@ -208,7 +208,7 @@ def _decisions(
             continue
         others = [_kept(decide(one, part, at).column) for part, at in zip(parts, points, strict=True)]
         settled = {*edits.get(name, {})}
-        keys = ("kind", "decimal", "thousands", "unit", "format", "zone", "answers", "why")
+        keys = ("kind", "decimal", "thousands", "unit", "format", "answers", "why")
         open_ = [key for key in keys if ("kind" if key == "why" else key) not in settled]
         pairs = ((key, other) for other in others for key in open_)
         differing = (pair for pair in pairs if getattr(ours, pair[0]) != getattr(pair[1], pair[0]))
@@ -217,8 +217,7 @@ def _decisions(
             question = f"a few records decide: {key} {getattr(ours, key)} or {getattr(other, key)}"
             key, value = ("kind", "ignored") if key == "why" else (key, getattr(ours, key))
             if all(ask.key != key for ask in decision.asked):
-                usual = "UTC" if key == "zone" else ""
-                decision.asked.append(Ask(name, key, question, usual if value is None else str(value)))
+                decision.asked.append(Ask(name, key, question, "" if value is None else str(value)))
     return whole, point[0]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pate_cli.datasets.cells import decimal_vote
 from pate_cli.datasets.column import NO_NUMBER, NUMBER, distinct_texts, is_missing, plain_numbers, unit_of
-from pate_cli.datasets.dates import DATES, offset_of
+from pate_cli.datasets.dates import DATES
 from pate_cli.datasets.names import normal
 from pate_cli.types import FloatArray, IntArray
 
@@ -143,13 +143,6 @@ class Cells:
         forms = [form for form in DATES if form != "m-d-y"]
         found = self._matches(lambda text: next((f for f in forms if DATES[f].fullmatch(text)), None))
         return {form: np.array([f == form for f in found], dtype=bool) for form in forms}
-
-    @cached_property
-    def offsets(self) -> dict[Any, Any]:
-        """Texts of dates with a time, by the minutes that their zone is ahead of UTC; "none" without one."""
-        pairs = zip(self.plain, self.filled, strict=True)
-        found = np.array([offset_of(text) if held else "" for text, held in pairs], dtype=object)
-        return {key: found == key for key in dict.fromkeys(found.tolist()) if key}
 
     @cached_property
     def _parsed(self) -> dict[Any, Any]:

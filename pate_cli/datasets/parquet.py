@@ -84,11 +84,11 @@ def read(path: Path, text: Collection[str] = ()) -> RecordTable:
 
 
 def _as_written(times: Any) -> Any:
-    """Dates and times of the zone that is stated, as texts, each by itself: no midnight, no last zeros."""
+    """Dates and times as texts, each by itself: no midnight, no zeros behind seconds."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     texts = pc.replace_substring_regex(
-        times.cast(pa.string()), r"(:[0-9]{2}(?:\.[0-9]*[1-9])?)\.?0*(?:Z|[+-][0-9]{4})?$", r"\1"
+        times.cast(pa.string()), r"(:[0-9]{2}(?:\.[0-9]*[1-9])?)\.?0*([+-][0-9]{4})?$", r"\1\2"
     )
     return pc.replace_substring_regex(texts, " 00:00:00$", "")

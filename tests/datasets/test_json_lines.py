@@ -153,7 +153,7 @@ def test_it_is_trained_on_described_and_predicted(capsys):
 
 def test_files_of_a_plug_in_are_known_by_their_ending(monkeypatch):
     arff = SimpleNamespace(ENDINGS=(".arff",))
-    points = [SimpleNamespace(name="arff", load=lambda: arff)]
+    points = [SimpleNamespace(name="arff", value="arff", load=lambda: arff)]
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: points)
     names = ["a.arff", "a.ARFF.gz", "a.jsonl.xz", "a.txt", "a"]
     assert [datasets.kind_of(Path(name)) for name in names] == ["arff", "arff", "jsonl", "libsvm", "libsvm"]

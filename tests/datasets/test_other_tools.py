@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import shlex
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from pate_cli.cli import main
@@ -68,42 +66,6 @@ def v(i):
 def test_a_date_of_another_program(form, text, day, hour):
     days = days_of(form)(text)
     assert (as_date(days), days % 1 * 24) == (day, pytest.approx(hour))
-
-
-BERLIN = [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d} 00:30:00" for i in range(120)]
-
-
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-@pytest.mark.parametrize(
-    ("zone", "first"), [("Europe/Berlin", "01-01"), ("UTC", "01-01"), ("two", "2023-12-31")]
-)
-def test_the_day_of_a_time_is_that_of_its_zone(form, zone, first, tmp_path, capsys, monkeypatch):
-    """Half past midnight in Berlin was the day before. Times of several zones are read in UTC."""
-    monkeypatch.chdir(tmp_path)
-    times = pd.to_datetime(pd.Series(BERLIN)).dt.tz_localize("Europe/Berlin" if zone == "two" else zone)
-    if zone == "two" and form != "parquet":  # whose columns have one zone
-        times = times.map(str).where(times.index % 2 == 0, times.dt.tz_convert("America/New_York").map(str))
-    frame = pd.DataFrame({"t": times, "x": [i * i % 37 for i in range(120)], "y": ["a", "b"] * 60})
-    text = frame.assign(t=frame["t"].map(str))
-    if form == "csv":
-        text.to_csv("f.csv", index=False)
-    elif form == "jsonl":
-        text.to_json("f.jsonl", orient="records", lines=True)
-    else:
-        frame.to_parquet("f.parquet")
-    first = "2024-01-01" if form == "parquet" else first if len(first) > 5 else f"2024-{first}"
-    code, said = described(capsys, f"f.{form}", "--target", "y")
-    assert code == 0, said
-    column = next(column for column in said["columns"] if column["name"] == "t")
-    assert (column["kind"], column["low"]) == ("date", first)
-    local = form != "parquet" and zone == "Europe/Berlin"
-    schema = Path("f.schema.yaml").read_text()
-    assert ("zone: local" in schema) is local
-    assert ("several zones" in json.dumps(said)) is (first == "2023-12-31")
-    read = load(form, path=f"f.{form}", schema="f.schema.yaml").X["t"]
-    undeclared = load(form, path=f"f.{form}", target="y").X["t"]
-    assert (read == undeclared).all()
-    assert read.min() % 1 * 24 == pytest.approx(23.5 if first == "2023-12-31" else 0.5)
 
 
 def test_a_zone_that_nobody_knows_is_refused(tmp_path, capsys):
