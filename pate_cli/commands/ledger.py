@@ -86,7 +86,7 @@ def _init(options: argparse.Namespace) -> int:
         options.eps,
         options.delta,
         higher=options.higher,
-        protects=Protected(dataset.person_column),
+        protects=Protected.by(dataset),
         most_records=_most_records(options.most_records, dataset),
         digests=partial(record_digests, dataset),
         second=options.second,

@@ -23,7 +23,7 @@ import json
 import math
 import operator
 import secrets
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -31,7 +31,7 @@ from typing import Any
 
 from pate_cli.checks import Check, OneOf, Real, Whole
 from pate_cli.errors import ConfigError, InputError, shortened
-from pate_cli.types import PrivacyLoss
+from pate_cli.types import Dataset, PrivacyLoss
 
 __all__ = ["RECORD", "Entry", "Ledger", "Protected", "PublicRows", "exact", "shown"]
 
@@ -54,6 +54,9 @@ class PublicRows:
             raise ValueError(f"public rows that are not ascending, or not below {self.n_records}")
 
 
+_LABELLED = "replace, among records that have a label"
+
+
 @dataclass(frozen=True)
 class Protected:
     """What a loss is of: neighbouring data sets differ in one record, or in all records of one person."""
@@ -61,8 +64,19 @@ class Protected:
     unit: str | None = None  # column that names the persons; None: each record by itself
     neighbours: str = "replace"  # by any other record, or by any records of a person, as many or not
 
+    @classmethod
+    def by(cls, dataset: Dataset) -> Protected:
+        """What a loss of a data set is of; where records without a label are left out, both have one."""
+        return cls(dataset.person_column, _LABELLED if dataset.labelled_alone else "replace")
+
+    @property
+    def whole(self) -> Protected:
+        """The same for any record, which it is for those with a label, too."""
+        return replace(self, neighbours="replace") if self.neighbours == _LABELLED else self
+
     def __str__(self) -> str:
-        return "one record" if self.unit is None else f"one {self.unit}, all of its records"
+        one = "one record" if self.unit is None else f"one {self.unit}, all of its records"
+        return f"{one}, among those that have a label" if self.neighbours == _LABELLED else one
 
 
 RECORD = Protected()
@@ -115,7 +129,7 @@ class Ledger:
         kinds = [entry.kind for entry in self.entries]
         if kinds[:1] != ["open"]:
             raise ValueError("not the entries of a ledger")
-        if len({entry.protects for entry in self.entries} - {None}) > 1:
+        if len({entry.protects.whole for entry in self.entries if entry.protects}) > 1:
             raise ValueError("entries that protect different things")
 
     @property
@@ -152,8 +166,12 @@ class Ledger:
 
     @property
     def protects(self) -> Protected | None:
-        """What all losses are of; None where an earlier version of pate did not write it down."""
-        return next((entry.protects for entry in self.entries if entry.protects), None)
+        """What all losses are of; None where an earlier version of pate did not write it down.
+
+        A loss for any record is one for those with a label, too: a loss of these makes all of them such.
+        """
+        every = [entry.protects for entry in self.entries if entry.protects]
+        return max(every, key=lambda one: one.neighbours == _LABELLED, default=None)
 
     @property
     def most_records(self) -> int | None:
@@ -173,7 +191,7 @@ class Ledger:
                 " certificates say it, under guarantee.unit); accepted: pate ledger init --raise with its"
                 " total, and with the dataset.unit that they had"
             )
-        if protects == self.protects:
+        if protects.whole == self.protects.whole:
             return
         why = "nothing proved makes one of the other"
         if loss is not None and protects.unit is None and self.protects.unit is not None:

@@ -49,7 +49,7 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
     ExactNoise()
     ledgers = open_ledgers(run.config.ledger)
     ledger = ledgers.find(run.dataset.checksum, partial(record_digests, run.dataset))
-    protects = Protected(run.dataset.person_column)
+    protects = Protected.by(run.dataset)
     ledger.check_protects(protects, run.whole.guarantee)
     if run.dataset.public is None:
         ledger.check_public(run.dataset.n_records, run.sizes.n_public)

@@ -351,3 +351,17 @@ def test_two_at_once_never_overspend(tmp_path):
     ledger = ledgers.find(CHECKSUM)
     assert sum(granted) == 50 == sum(entry.kind == "release" for entry in ledger.entries)
     assert ledger.left[0] == 0
+
+
+def test_losses_of_labelled_records_are_added_to_those_of_any_record(tmp_path):
+    """And then all of them are of labelled ones, whose neighbours have as many."""
+    labelled = Protected("patient", "replace, among records that have a label")
+    ledgers = LedgerDirectory(tmp_path / "ledger", "ledger")
+    fingerprint = ledgers.init(CHECKSUM, "x.csv", 2.0, 1e-3, protects=PATIENT).fingerprint
+    assert ledgers.charge(fingerprint, ONE, protects=labelled).protects == labelled
+    assert ledgers.charge(fingerprint, PrivacyLoss(0.0, 0.0, ""), protects=PATIENT).protects == labelled
+    assert str(ledgers.read(fingerprint).protects).endswith(
+        "all of its records, among those that have a label"
+    )
+    with pytest.raises(InputError, match="its losses are of"):
+        ledgers.charge(fingerprint, PrivacyLoss(0.0, 0.0, ""), protects=Protected())

@@ -145,5 +145,10 @@ def test_a_release_says_that_it_is_not_protected_whether_a_record_has_a_label(un
         promise = "among records that have a label (whether one has is not protected)"
         shown = card + Path(out, "model_card.md").read_text()
         assert promise in certified["guarantee"]["neighbours"]
+        assert certified["guarantee"]["protects"]["neighbours"].startswith("replace, among records that have")
+        kept = " ".join(said("ledger", "show")[1].split())
+        assert (
+            f"It protects one {unit + ', all of its records' if unit else 'record'}, among those that" in kept
+        )
         assert "whether one has" in shown
     assert sizes[1] < sizes[0] == (120 if unit else 240)
