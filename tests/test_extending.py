@@ -150,6 +150,33 @@ def test_a_student_of_another_package_learns_from_noisy_counts(pate):
     assert np.array_equal(labels.coef_, MeanVote(2.0).fit(points.X, answers.labels).coef_)
 
 
+def test_a_release_with_it_is_verified_and_predicts_as_printed(tmp_path, monkeypatch, pate):
+    """`pate verify` does not run its code unasked, nor call the release a forgery for it."""
+    pytest.importorskip("opendp")
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+    rows = [f"{i % 7},{i % 5},{i * 7 % 11 // 6}" for i in range(1200)]
+    (tmp_path / "a.csv").write_text("\n".join(["a,b,class", *rows]) + "\n")
+    (tmp_path / "new.csv").write_text("a,b\n1,2\n")
+    typed = ["dataset=a.schema.yaml", "release=true", "eps=4", "split.public_from_private=true"]
+    typed += ["split.public=40", "student.estimator=pate_exponential.mean_vote.MeanVote"]
+    run = ["run", *typed, "mechanism=gaussian", "teacher.size=30", "hydra.run.dir=out"]
+    assert pate("data", "describe", "a.csv", "--target", "class", path=EXAMPLE)[0] == 0
+    init = ["ledger", "init", "dataset=a.schema.yaml", "--eps", "4", "--delta", "0.1"]
+    assert pate(*init, path=EXAMPLE)[0] == 0
+    code, out, err = pate(*run, path=EXAMPLE)
+    assert code == 0, err
+    trust = ["--trust", "pate_exponential.mean_vote.MeanVote"]
+    assert f"  pate verify out {' '.join(trust)}\n" in out
+    for more, word in ((trust, "ok"), ([], "not checked")):
+        code, out, _ = pate("verify", "out", *more, path=EXAMPLE)
+        assert (code, out.count("FAILED")) == (0, 0), out
+        assert re.search(rf"^{word} +student.skops carries", out, re.MULTILINE)
+    card = (tmp_path / "out" / "model_card.md").read_text()
+    (line,) = re.findall(r"^    pate (predict .*)$", card, re.MULTILINE)
+    code, _, err = pate(*line.replace("./", "out/").split(), path=EXAMPLE)
+    assert (code, (tmp_path / "labels.csv").exists()) == (0, True), err
+
+
 def test_it_gets_votes_where_a_person_has_several_records(tmp_path, pate):
     rows = [f"{i // 3},{i % 7},{i % 5},{i % 2}" for i in range(600)]
     (tmp_path / "people.csv").write_text("\n".join(["who,a,b,label", *rows]) + "\n")

@@ -32,7 +32,7 @@ def main(argv: list[str]) -> int:
             f"{named}: there is no directory {ledgers.path}; without it the files alone are checked"
         )
     options.directory = find(str(options.directory))
-    checks = verify(options.directory, ledgers)
+    checks = verify(options.directory, ledgers, options.trust)
     failed = sum(check.passed is False for check in checks)
     if options.json:
         print_json("verify", {"table": [check._asdict() for check in checks]})
@@ -73,5 +73,12 @@ def _parser() -> argparse.ArgumentParser:
         "directory", metavar="DIR", type=Path, help="directory of a release, or its name or id in pate list"
     )
     parser.add_argument("--ledger", metavar="DIR", help="look for ledgers here, not in PATE_LEDGER")
+    parser.add_argument(
+        "--trust",
+        action="append",
+        default=[],
+        metavar="TYPE",
+        help="a plug-in's type in the model: run its code",
+    )
     add_output_options(parser, quiet=False)
     return parser

@@ -151,7 +151,7 @@ class Card:
             sections.append(Section("How good it is", blocks))
         if self.has_model:
             sections.append(Section("Who may use it for what", [("pair", self._uses())]))
-        commands = [["pate", "verify", self.place]]
+        commands = [["pate", "verify", self.place, *self._trust]]
         note = "`verify` checks every file, the quality and the entry in the ledger; without the ledger it "
         note += "finds damage, not forgery."
         if self.has_model:
@@ -179,7 +179,13 @@ class Card:
         for key, value in self._form().items():
             command += [f"--{key}", value]
         command += ["--no-header"] * ((self.data.get("form") or {}).get("header") is False)
-        return [*command, *["--proba"] * (self.quality is not None), "--output", "labels.csv"]
+        command += ["--proba"] * (self.quality is not None)
+        return [*command, *self._trust, "--output", "labels.csv"]
+
+    @property
+    def _trust(self) -> list[str]:
+        """Types of a plug-in in the model, as options of `pate verify` and `pate predict`."""
+        return [word for of in self.facts.get("trust", ()) for word in ("--trust", str(of))]
 
     def _details(self) -> list[Section]:
         facts, quality = self.facts, self.quality
@@ -284,7 +290,7 @@ class Card:
             explain=[f"{word}: {text}" for word, text in _WORDS.items()] if quality else (),
             next_step=(
                 "check it, and see its card",
-                [["pate", "verify", self.place], page_command(self.place)],
+                [["pate", "verify", self.place, *self._trust], page_command(self.place)],
             ),
         )
 

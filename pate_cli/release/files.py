@@ -26,7 +26,7 @@ from pate_cli.release.certificates import CERTIFICATE, CERTIFICATE_VERSION
 from pate_cli.results.page import markdown
 from pate_cli.results.settings import config_hash, plain
 from pate_cli.runs.evaluation import stated
-from pate_cli.students import dump_student, says_one_class
+from pate_cli.students import dump_student, foreign_types, says_one_class
 from pate_cli.version import versions
 
 if TYPE_CHECKING:
@@ -138,14 +138,10 @@ def contents(
         with suppress(Exception):  # a learner's own
             alike = _ONE_CLASS if says_one_class(released.student, released.public.X) else None
         try:
-            data[STUDENT] = dump_student(
-                released.student,
-                classes=run.dataset.classes,
-                n_features=getattr(released.student, "n_features_in_", run.dataset.n_features),
-                encoder=released.encoder,
-                meta={name: result[name] for name in ("dataset", "eps", "delta")} | {"certificate": facts},
-                first_index=run.dataset.first_index,
-            )
+            data[STUDENT] = _student(released, result, facts)
+            if foreign := foreign_types(data[STUDENT]):  # of a plug-in: who reads it is told
+                facts |= {"trust": foreign}
+                data[STUDENT] = _student(released, result, facts)
         except Exception as error:  # the answers are paid for
             problem = f"it cannot be written ({type(error).__name__})"
     what = "the answers are" if released.answers.n_asked else "its points are"
@@ -162,6 +158,19 @@ def contents(
     final = to_json(result)
     data[CERTIFICATE] = certificate(facts, {**data, RESULT: final})
     return data | {RESULT: final}, result
+
+
+def _student(released: Publication, result: Mapping[str, Any], facts: Mapping[str, Any]) -> bytes:
+    """Content of `student.skops`, which carries the certified facts."""
+    dataset = released.run.dataset
+    return dump_student(
+        released.student,
+        classes=dataset.classes,
+        n_features=getattr(released.student, "n_features_in_", dataset.n_features),
+        encoder=released.encoder,
+        meta={name: result[name] for name in ("dataset", "eps", "delta")} | {"certificate": dict(facts)},
+        first_index=dataset.first_index,
+    )
 
 
 def _certified(

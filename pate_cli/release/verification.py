@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from pate_cli.release.certificates import (
 from pate_cli.release.ledger import Ledger
 from pate_cli.release.ledger_directory import LedgerDirectory
 from pate_cli.runs.evaluation import REPORT, check_size, stated
-from pate_cli.students import read_student
+from pate_cli.students import foreign_types, read_student
 from pate_cli.terminal import open_file
 
 __all__ = ["ReleaseCheck", "charged_elsewhere", "verify"]
@@ -30,6 +31,8 @@ _MOST_BYTES = 2**31
 """Of all files of a release together."""
 
 _QUALITY = "what it says of its quality follows from its noisy table"
+
+_CARRIES = f"{files.STUDENT} carries the certificate"
 
 _ALL = {*files.FILES, files.POINTS}
 
@@ -42,8 +45,10 @@ class ReleaseCheck(NamedTuple):
     found: str = ""
 
 
-def verify(directory: Path, ledgers: LedgerDirectory) -> list[ReleaseCheck]:
+def verify(directory: Path, ledgers: LedgerDirectory, trust: Sequence[str] = ()) -> list[ReleaseCheck]:
     """Check the folder of a release; nothing is changed. DataError if it holds no certificate.
+
+    A model with types that are neither ours nor in `trust` is not opened; its hash is certified.
 
     Without a directory of ledgers the files are checked against the certificate alone: that shows damage,
     and not a forgery of all of them.
@@ -63,16 +68,21 @@ def verify(directory: Path, ledgers: LedgerDirectory) -> list[ReleaseCheck]:
             "" if files.sha256(data.get(files.ANSWERS, b"")) == facts["answers"] else "it has others"
         ),
         **({_QUALITY: lambda: _evaluation(facts)} if "evaluation" in facts else {}),
-        f"{files.STUDENT} carries the certificate": lambda: _student(directory, data, facts),
+        _CARRIES: lambda: _student(directory, data, facts, trust),
     }
     ledger: dict[str, Callable[[], str]] = {
         "the ledger has its charge": lambda: _charge(ledger_of(), facts),
         "the ledger has its certificate": lambda: _recorded(ledger_of(), facts, certificate),
     }
     skipped = []
+    if foreign := _foreign(data, trust):
+        del of_files[_CARRIES]
+        hint = f"pate does not write {', '.join(foreign)}; whoever knows it adds"
+        options = " ".join(f"--trust {name}" for name in foreign)
+        skipped.append(ReleaseCheck(_CARRIES, None, f"{hint} {options}"))
     if _QUALITY in of_files and facts["schema_version"] < CERTIFICATE_VERSION:  # by another rule
         del of_files[_QUALITY]
-        skipped = [ReleaseCheck(_QUALITY, None, "released by an earlier version of pate")]
+        skipped.append(ReleaseCheck(_QUALITY, None, "released by an earlier version of pate"))
     if not ledgers.check():
         unknown = [ReleaseCheck(title, None, f"no ledger in {ledgers.path}") for title in ledger]
         return [*(_check(*each) for each in of_files.items()), *skipped, *unknown]
@@ -170,12 +180,21 @@ def _evaluation(facts: Mapping[str, Any]) -> str:
     return other and f"it has another {other}"
 
 
-def _student(directory: Path, data: Mapping[str, bytes], facts: Mapping[str, Any]) -> str:
+def _foreign(data: Mapping[str, bytes], trust: Sequence[str]) -> list[str]:
+    """Types of a plug-in that the model holds, and that nobody trusts: it is not opened."""
+    with suppress(Exception):  # a damaged file: said below
+        return foreign_types(data[files.STUDENT], trust)
+    return []
+
+
+def _student(
+    directory: Path, data: Mapping[str, bytes], facts: Mapping[str, Any], trust: Sequence[str]
+) -> str:
     if files.STUDENT not in data:  # a release may have none, and says so
         expected = files.RESULT not in data or json.loads(data[files.RESULT])["status"] == "ok"
         return "it was not read" if expected else ""
-    same = read_student(data[files.STUDENT], directory / files.STUDENT).meta.get("certificate") == facts
-    return "" if same else "it is the student of another certificate"
+    student = read_student(data[files.STUDENT], directory / files.STUDENT, trust=trust)
+    return "" if student.meta.get("certificate") == facts else "it is the student of another certificate"
 
 
 def _charge(ledger: Ledger, facts: Mapping[str, Any]) -> str:
