@@ -13,6 +13,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import FrameType
@@ -205,10 +206,16 @@ def _is_somebodys(module: str, file: str | None = None) -> bool:
         return False
     if not {"site-packages", "dist-packages"}.intersection(path.parts):
         return not any(map(path.is_relative_to, _STANDARD))
-    packages = metadata.packages_distributions().get(module.partition(".")[0], ())
-    return any(map(_knows_pate, map(metadata.distribution, packages)))
+    return module.partition(".")[0] in _packages_for_pate()
 
 
-def _knows_pate(package: metadata.Distribution) -> bool:
-    needs = any(re.match(r"pate[-_]cli\b", text) for text in package.requires or ())
-    return needs or any(point.group.startswith("pate.") for point in package.entry_points)
+@cache
+def _packages_for_pate() -> set[str]:
+    """Names of the installed packages that need pate, or offer it a part: reading all takes half a second."""
+    return {
+        top
+        for top, names in metadata.packages_distributions().items()
+        for package in map(metadata.distribution, names)
+        if any(re.match(r"pate[-_]cli\b", text) for text in package.requires or ())
+        or any(point.group.startswith("pate.") for point in package.entry_points)
+    }
