@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from test_seeded_bugs import edit
 
-from pate_cli.datasets import describing
+from pate_cli.datasets import describing, json_lines
 from pate_cli.datasets.csv_files import CsvFormat, read_csv
 from pate_cli.datasets.distinct import N_PARTS, kept_parts
 from pate_cli.datasets.schema import as_yaml
@@ -87,3 +89,28 @@ def test_any_two_parts_of_the_records_are_left_out_together():
     lines = (~np.array([kept_parts(part) for part in range(N_PARTS)])).astype(int)
     together = lines.T @ lines
     assert (together[~np.eye(N_PARTS, dtype=bool)] == 1).all()
+
+
+KEYS = [
+    ("keys by all records alone", "_of_many",
+     " | {_role(by_part[kept]) for kept in map(kept_parts, range(N_PARTS))}", "", "key: "),
+    ("a key by one record", "_role", "cells + lists < 2", "cells + lists < 1", "key: "),
+    ("a question that names it in the schema", "_of_many", "left_out.add(name)", "...", "key: "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("where", "right", "wrong", "seen"), [pytest.param(*b[1:], id=b[0]) for b in KEYS])
+def test_a_seeded_bug_shows_a_key_of_one_record(where, right, wrong, seen, tmp_path, monkeypatch):
+    def written(n_having):
+        records = [{"age": i % 9, "y": "no" if i % 2 else "yes"} for i in range(40)]
+        for record in records[:n_having]:
+            record["key"] = 1
+        path = tmp_path / "f.jsonl"
+        path.write_text("\n".join(map(json.dumps, records)))
+        return as_yaml(describing.describe(json_lines.read(path), target="y").schema)
+
+    plain = written(0)
+    assert [written(n) for n in (1, 2, 3)] == [plain] * 3
+    assert "  key: {kind: " in written(39)
+    edit(monkeypatch, f"datasets.describing:{where}", right, wrong)
+    assert [n for n in (1, 2, 3) if seen in written(n)]
