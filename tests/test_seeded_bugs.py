@@ -273,7 +273,7 @@ BUGS = [
     ("directions weighed by what teachers said", replayed, Form("scores", rounds, mapped=True),
      f"{scored}:Scores.fit", "shares, noise)", "shares, noise + np.abs(total).mean() / K)"),
     ("shares of classes from exact counts", replayed, Form("scores", rounds),
-     f"{scored}:Scores._intercept", "apart = noisy - noisy.mean()", "apart = counts - counts.mean()"),
+     f"{scored}:Scores._intercept", "= noisy - noisy.mean()", "= counts - counts.mean()"),
     ("residuals' size of the records themselves", replayed, Form("scores", rounds, mapped=True),
      f"{scored}:Scores.fit", "probabilities(intercept + at_points @ theta)", "shares"),
     ("squares of directions at the records", replayed, Form("scores", rounds, mapped=True),

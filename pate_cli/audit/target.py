@@ -73,8 +73,8 @@ def make_target(
         if (n_bought := bought or 0) > (n_columns := marginals or n_bought):
             raise ConfigError("--bought", bought, f"at most {n_columns}, the columns of --marginals")
         calibrated = partial(mechanisms.calibrated, config.mechanism.name, config.mechanism.options)
-        known, texts = Column(low=0.0, high=1.0), Column("category", bought=True, missing=True)
-        columns = {f"x{i}": texts if i < n_bought else known for i in range(n_columns)}
+        unit_number, texts = Column(low=0.0, high=1.0), Column("category", bought=True, missing=True)
+        columns = {f"x{i}": texts if i < n_bought else unit_number for i in range(n_columns)}
         points = Generated(None, None, "", columns, True)
         beside = calibrate_whole(calibrated, setting, points, config.generate.share, False)
         of_points = cast(Marginals, beside.marginals)

@@ -62,10 +62,10 @@ class Gdp(Event):
     @classmethod
     def sum(cls, counts: Mapping[Any, int]) -> Self:
         """One event that costs what all Gaussian releases of an account do."""
-        those = [(event, count) for event, count in counts.items() if isinstance(event, cls)]
+        gaussian = [(event, count) for event, count in counts.items() if isinstance(event, cls)]
         return cls(
-            math.fsum(event.mu_squared * count for event, count in those),
-            sum(event.integers * count for event, count in those),
+            math.fsum(event.mu_squared * count for event, count in gaussian),
+            sum(event.integers * count for event, count in gaussian),
         )
 
     @classmethod

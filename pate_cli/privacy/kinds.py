@@ -67,8 +67,8 @@ class Kind(ABC):
 
     def moved(self, value: NDArray[Any], other: NDArray[Any], releases: int) -> float:
         """Distance of two values, the largest of their releases, in units of the sensitivity."""
-        apart = (np.asarray(value, dtype=float) - other).reshape(releases, -1)
-        return float(np.linalg.norm(apart, self.norm, axis=1).max()) / self.sensitivity
+        differences = (np.asarray(value, dtype=float) - other).reshape(releases, -1)
+        return float(np.linalg.norm(differences, self.norm, axis=1).max()) / self.sensitivity
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from pate_cli.types import PrivacyLoss
 __all__ = ["SchemaAudit"]
 
 _RUNS = 50_000
-_TEXTS = _COMMON, _OTHER, _OWN = "a", "b", "of one record"
+_TEXTS = _COMMON, _OTHER, _UNIQUE = "a", "b", "of one record"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class SchemaAudit:
         J, k = len(self.bought.names), self.marginals.n_columns
         many = math.ceil(self.bought.least + 6 * self.bought.sigma)  # such a text is bought
         common = ({_COMMON: many + 1, _OTHER: many}, {_COMMON: many, _OTHER: many + 1})
-        own = ({_COMMON: many, _OWN: 1}, {_COMMON: many + 1})
+        unique = ({_COMMON: many, _UNIQUE: 1}, {_COMMON: many + 1})
 
         def released(side: tuple[int, Any], door: Door, rng: np.random.Generator, runs: int) -> Any:
             first, counts = side
@@ -63,7 +63,7 @@ class SchemaAudit:
 
         return [
             SampledAttack.on(f"{what} in {J} columns", ((0, sides[0]), (1, sides[1])), released, _RUNS)
-            for what, sides in (("another common text", common), ("a text of its own", own))
+            for what, sides in (("another common text", common), ("a text of its own", unique))
         ]
 
     def attacks_on_persons(self) -> list[SampledAttack]:

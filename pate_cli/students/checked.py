@@ -24,8 +24,8 @@ def check_loaded(student: Any, encoder: Any, *, n_classes: int, n_features: int)
     The numbers of classes and of features are those that the file names; without an encoder new records have
     so many columns.
     """
-    own = n_features if encoder is not None else getattr(student, "n_features_in_", n_features)
-    _need(own == n_features, f"a student of {own} features, not {n_features}")
+    fitted_features = n_features if encoder is not None else getattr(student, "n_features_in_", n_features)
+    _need(fitted_features == n_features, f"a student of {fitted_features} features, not {n_features}")
     seen: dict[int, Any] = {}  # with the objects, so that no id is used twice
     waiting = [student, encoder]
     while waiting:

@@ -85,15 +85,15 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.arange(shares.shape[1]) if classes is None else classes
         votes = 2 * np.asarray(shares, dtype=np.float64) - 1
         votes = votes[:, 1:] if votes.shape[1] == 2 else votes
-        found = Directions.of(X, weights) if directions is None else directions
-        root, S = found.root, found.S
+        spanned = Directions.of(X, weights) if directions is None else directions
+        root, S = spanned.root, spanned.S
         self.intercept_ = root**2 / len(root) @ votes
-        Z = found.U.T @ (root[:, None] * (votes - self.intercept_))
+        Z = spanned.U.T @ (root[:, None] * (votes - self.intercept_))
         left = np.sum((root[:, None] * (votes - self.intercept_)) ** 2) - np.sum(Z**2)
         spare = (len(votes) - 1 - len(S)) * votes.shape[1]
-        prior, variance = found.variances((2 * noise) ** 2).most_likely(Z, max(float(left), 0.0), spare)
-        self.coef_ = found.back((prior * S / (prior * S**2 + variance))[:, None] * Z)
-        self.intercept_ = self.intercept_ - found.middle @ self.coef_
+        prior, variance = spanned.variances((2 * noise) ** 2).most_likely(Z, max(float(left), 0.0), spare)
+        self.coef_ = spanned.back((prior * S / (prior * S**2 + variance))[:, None] * Z)
+        self.intercept_ = self.intercept_ - spanned.middle @ self.coef_
         return self
 
     def decision_function(self, X: Any) -> FloatArray:

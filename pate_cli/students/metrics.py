@@ -42,12 +42,12 @@ class _Judged:
         names = [
             each for each in ("predict", "predict_proba", "decision_function") if hasattr(classifier, each)
         ]
-        found: dict[str, list[Any]] = {name: [] for name in names}
+        by_method: dict[str, list[Any]] = {name: [] for name in names}
         for _, rows in X.blocks():
             for name in names:
-                found[name].append(getattr(classifier, name)(rows))
+                by_method[name].append(getattr(classifier, name)(rows))
         self.classes_ = classifier.classes_
-        for name, parts in found.items():
+        for name, parts in by_method.items():
             setattr(self, name, partial(_given, np.concatenate(parts)))
 
 

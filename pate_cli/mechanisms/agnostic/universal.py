@@ -210,12 +210,12 @@ def calibrate(options: Options, setting: Setting) -> Universal:
     part = replace(setting, n_public=first, eps=setting.eps if alone else options.share * setting.eps)
     with with_part(part.eps, setting.eps):
         answering = _plain(options, part) if plain else agprivcl.calibrate(options, part, "universal")
-    made = UniversalOverSvt if plain else Universal
+    of_kind = UniversalOverSvt if plain else Universal
     if alone:
-        return made(first, answering, None)
+        return of_kind(first, answering, None)
     common.listable(hypotheses, first, setting, "a smaller mechanism.first")
     eps_left = setting.eps - part.eps
-    return made(first, answering, sspp.Sspp(eps_left, hypotheses, first))
+    return of_kind(first, answering, sspp.Sspp(eps_left, hypotheses, first))
 
 
 def _plain(options: Options, setting: Setting) -> SvtAnswers:

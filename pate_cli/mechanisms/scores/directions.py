@@ -178,9 +178,9 @@ def squares_elsewhere(public: PublicPoints, directions: int, rng: np.random.Gene
     most = features.back.shape[1] if isinstance(features, KernelFeatures) else directions
     for others in np.array_split(rng.permutation(m), _FOLDS):
         if seen < _ENOUGH:
-            rest = public.X[np.sort(np.setdiff1d(np.arange(m), others))]
-            made = PublicPoints(rest, features=None if again else features)
-            space = PublicDirections.of(rest, map_of(made, rng, most))
+            kept = public.X[np.sort(np.setdiff1d(np.arange(m), others))]
+            points = PublicPoints(kept, features=None if again else features)
+            space = PublicDirections.of(kept, map_of(points, rng, most))
             of_each = (space.at(public.X[others]) ** 2).sum(axis=0)[: directions * (m - len(others)) // m]
             squares += np.pad(of_each, (0, directions), "edge" if of_each.size else "constant")[:directions]
             seen += len(others)

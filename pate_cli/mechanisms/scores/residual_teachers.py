@@ -201,7 +201,7 @@ def _mixing(true: FloatArray, said: FloatArray, gain: FloatArray) -> FloatArray:
 
     def error(ridge: float) -> float:
         pairs = (sides, sides[::-1])
-        return sum(float(((U[other] - B[other] @ fitted(one, ridge).T) ** 2).sum()) for one, other in pairs)
+        return sum(float(((U[other] - B[other] @ fitted(side, ridge).T) ** 2).sum()) for side, other in pairs)
 
     ridge = min(_RIDGES, key=error)
     diagonal = float(((U - B * gain) ** 2).sum())

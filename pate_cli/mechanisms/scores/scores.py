@@ -277,9 +277,9 @@ class Scores(Mechanism):
         grain = 1.0 if self.integer_noise else None
         kind = GaussianNoise(sensitivity=_OF_COUNTS, sigma=self.count_sigma, grain=grain)
         noisy = door.release(counts, kind)
-        apart = noisy - noisy.mean()
-        chance = (C - 1) * self.count_sigma**2 / max(float((apart**2).sum()), 1e-300)
-        shrunk = n / C + apart * max(0.0, 1 - chance)
+        deviations = noisy - noisy.mean()
+        chance = (C - 1) * self.count_sigma**2 / max(float((deviations**2).sum()), 1e-300)
+        shrunk = n / C + deviations * max(0.0, 1 - chance)
         shrunk = np.maximum(shrunk, min(max(self.count_sigma, 1.0), n / C))
         return np.asarray(np.log(shrunk / shrunk.sum()))
 
@@ -311,8 +311,10 @@ class Scores(Mechanism):
             model = tiny.fit(private, side, door, rng)
             counts, *sums = [out for _, out in door.released]
             total = np.sum(sums, axis=0)
-            known = model.predict_proba(public.X[:2]).ravel()
-            return np.concatenate([[float(total[0, 0] - total[0, 1])], counts[:2], known[: 2 * min(C, 3)]])
+            probabilities = model.predict_proba(public.X[:2]).ravel()
+            return np.concatenate(
+                [[float(total[0, 0] - total[0, 1])], counts[:2], probabilities[: 2 * min(C, 3)]]
+            )
 
         def outputs(private: PrivateRecords, door: Door, rng: np.random.Generator, runs: int) -> Any:
             return [one(private, RecordingDoor(each.noise), rng) for each in door.spawn(runs)]
