@@ -154,8 +154,8 @@ class Column:
         filled = np.array([not self._is_missing(text, words) for text in plain], dtype=bool)
         if self.is_number:
             parse = self._parser(decimal)
-            found = [parse(text) if h else None for text, h in zip(plain, filled, strict=True)]
-            each = np.array([np.nan if value is None else value for value in found], dtype=np.float64)
+            parsed = [parse(text) if h else None for text, h in zip(plain, filled, strict=True)]
+            each = np.array([np.nan if value is None else value for value in parsed], dtype=np.float64)
             odd = filled & np.isnan(each)
             if self.kind == "number":
                 each = _without(each, {*self.words, *words}, decimal)

@@ -182,10 +182,10 @@ def _signs(
         signs = [given.sep] if given.sep else [*dict.fromkeys([*(usual or ""), *_DELIMITERS, " "])]
         both = [(sign, quote) for quote in given.quote or "\"'" for sign in signs]
         top = "\n".join(sample[:_TOP])
-        named = [max(n_named(row, columns) for row in rows_of(top, *one)) for one in both]
+        named = [max(n_named(row, columns) for row in rows_of(top, *pair)) for pair in both]
         if max(named) > 1:
             return both[named.index(max(named))]
-    sign = max(_DELIMITERS, key=lambda one: _share(sample, one))
+    sign = max(_DELIMITERS, key=lambda each: _share(sample, each))
     if not usual and _share(sample, sign) == 0 and _share([line.rstrip() for line in sample], " ") > 0.9:
         sign = " "
     if given.sep is not None:

@@ -46,13 +46,13 @@ _PAIR = re.compile(r"\d+\s*/\s*\d+")
 def point_of(columns: list[Cells], part: int | None, default: str) -> tuple[str, bool]:
     """What separates decimals in most columns, and whether any column says so, by two cells each."""
     votes: Counter[str] = Counter()
-    for one in columns:
-        if one.values is None:
-            if any(texts.any() for texts in one.votes.values()) and (
-                here := Seen(one, part).often(one.votes)
+    for cells in columns:
+        if cells.values is None:
+            if any(texts.any() for texts in cells.votes.values()) and (
+                here := Seen(cells, part).often(cells.votes)
             ):
                 votes[here.most_common(1)[0][0]] += 1
-        elif one.n_broken(part) > 1:
+        elif cells.n_broken(part) > 1:
             votes[default] += 1
     if votes[","] == votes["."]:
         return default, votes["."] > 0
@@ -74,8 +74,8 @@ def decide(cells: Cells, part: int | None, point: tuple[str, bool], *, target: b
         days = any(filled.min() >= 19000101 * c and filled.max() < 20991232 * c for c in clocks)
         days = days and not (filled % 1 > 0).any()
         if kind is not None or not days:
-            own = cells.decimal if cells.n_broken(part) > 1 and cells.decimal != point[0] else None
-            return _judged(cells, values, Decision(Column(unit=cells.unit or None, decimal=own)))
+            of_column = cells.decimal if cells.n_broken(part) > 1 and cells.decimal != point[0] else None
+            return _judged(cells, values, Decision(Column(unit=cells.unit or None, decimal=of_column)))
     return _of_texts(Seen(cells, part), point, target)
 
 
@@ -109,9 +109,9 @@ def _set_apart(cells: Cells, filled: FloatArray, codes: list[float]) -> list[tup
     others = filled[~odd]
     if "missing" in cells.given or not odd.any() or len(others) < 2:
         return []
-    found = zip(*np.unique(filled[odd], return_counts=True), strict=True)
+    counted = zip(*np.unique(filled[odd], return_counts=True), strict=True)
     far = np.ptp(others)
-    return [(v, n) for v, n in found if n > 1 and max(v - others.max(), others.min() - v) > far > 0]
+    return [(v, n) for v, n in counted if n > 1 and max(v - others.max(), others.min() - v) > far > 0]
 
 
 def _identifiers(cells: Cells, filled: FloatArray, n: int) -> str:
@@ -226,8 +226,8 @@ def _like_numbers(seen: Seen) -> bool:
 def _decimal(seen: Seen, point: tuple[str, bool]) -> tuple[str, str]:
     """What separates decimals in a column; and a question, where no two cells say it."""
     cells = seen.cells
-    if given := cells.given.get("decimal"):
-        return str(given), ""
+    if mark := cells.given.get("decimal"):
+        return str(mark), ""
     votes = seen.often(cells.votes, 1)
     first, second = [*votes.most_common(2), ("", 0), ("", 0)][:2]
     if first[1] > 1:

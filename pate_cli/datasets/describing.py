@@ -82,12 +82,12 @@ def describe(
         table, of_few = _of_many(table, {target, unit}, edits)
         asked += of_few
     decisions, point = _decisions(table, target, unit, edits, public, words, used)
-    told = {(ask.column, ask.key) for ask in asked}
+    already_asked = {(ask.column, ask.key) for ask in asked}
     written = table.written
     refused, warnings = list(written.refused), list(written.warnings)
     columns, found, missing = {}, {}, {}
     for name, decision in decisions.items():
-        asked += [ask for ask in decision.asked if (name, ask.key) not in told]
+        asked += [ask for ask in decision.asked if (name, ask.key) not in already_asked]
         warnings += [f"{name!r}: {warning}" for warning in decision.warnings]
         column = _edited(decision.column, edits.get(name, {}), name)
         entry, reading = column, None
@@ -105,9 +105,9 @@ def describe(
             warnings.append(f"{name!r}: {count_of(int(n), 'cell')} beyond {bounds}, to be clipped")
     if unit is None:
         others = [name for name in decisions if name != target and "persons" not in edits.get(name, {})]
-        known = {ask.column for ask in asked if ask.key == "persons"}
+        asked_of = {ask.column for ask in asked if ask.key == "persons"}
         for name, distinct in may_name_persons(table, others, asked):
-            if name not in known:
+            if name not in asked_of:
                 asked.append(persons_ask(name, distinct, len(table.frame)))
     classes = _classes(found.get(target or ""), edits.get(target or "", {}), public, rows, target)
     if target is not None and len(table.frame) < n_records:
@@ -185,13 +185,13 @@ def _decisions(
     marks = None if public else _dealt(marks_of(table))
     cells, usual = {}, table.written.decimal or "."
     for name in [name for name in table.columns if name != unit]:
-        given = {k: v for k, v in edits.get(name, {}).items() if (name, k) != (target, "missing")}
-        given |= {"persons": True} if unit else {}
+        decided = {k: v for k, v in edits.get(name, {}).items() if (name, k) != (target, "missing")}
+        decided |= {"persons": True} if unit else {}
         written = table.written.units.get(name, ""), table.has_row_names(name)
-        cells[name] = Cells(name, table.frame[name], given, words, *written, used, usual, marks)
+        cells[name] = Cells(name, table.frame[name], decided, words, *written, used, usual, marks)
     every = list(cells.values())
     point = point_of(every, None, usual)
-    whole = {name: decide(one, None, point, target=name == target) for name, one in cells.items()}
+    whole = {name: decide(of_column, None, point, target=name == target) for name, of_column in cells.items()}
     if marks is None:
         return whole, point[0]
     for name, decision in whole.items():
@@ -203,17 +203,17 @@ def _decisions(
     parts = range(N_PARTS)
     points = [point_of(every, part, usual) for part in parts]
     for name, decision in whole.items():
-        one, ours = cells[name], _kept(decision.column)
-        if name == target or (one.surely_number and len(set(points)) == 1):
+        of_column, ours = cells[name], _kept(decision.column)
+        if name == target or (of_column.surely_number and len(set(points)) == 1):
             continue
-        others = [_kept(decide(one, part, at).column) for part, at in zip(parts, points, strict=True)]
+        others = [_kept(decide(of_column, part, at).column) for part, at in zip(parts, points, strict=True)]
         settled = {*edits.get(name, {})}
         keys = ("kind", "decimal", "thousands", "unit", "format", "answers", "why")
         open_ = [key for key in keys if ("kind" if key == "why" else key) not in settled]
         pairs = ((key, other) for other in others for key in open_)
         differing = (pair for pair in pairs if getattr(ours, pair[0]) != getattr(pair[1], pair[0]))
-        if (found := next(differing, None)) is not None:
-            key, other = found
+        if (difference := next(differing, None)) is not None:
+            key, other = difference
             question = f"a few records decide: {key} {getattr(ours, key)} or {getattr(other, key)}"
             key, value = ("kind", "ignored") if key == "why" else (key, getattr(ours, key))
             if all(ask.key != key for ask in decision.asked):
@@ -247,14 +247,14 @@ def _dealt(marks: IntArray) -> IntArray:
 
 def _edited(column: Column, edits: Mapping[str, Any], name: str) -> Column:
     """A decision with what the owner said of the column."""
-    given = _of_column(edits)
-    if "missing" in given and not given["missing"]:
-        given["missing"] = None
-    if column.kind == "ignored" and not ({"kind"} & {*given}):
-        given = {}
-    if given.keys() & {"low", "high", "levels"}:
-        given["source"] = "hand"
-    return changed(column, given, name) if given else column
+    decided = _of_column(edits)
+    if "missing" in decided and not decided["missing"]:
+        decided["missing"] = None
+    if column.kind == "ignored" and not ({"kind"} & {*decided}):
+        decided = {}
+    if decided.keys() & {"low", "high", "levels"}:
+        decided["source"] = "hand"
+    return changed(column, decided, name) if decided else column
 
 
 def _of_column(edits: Mapping[str, Any]) -> dict[str, Any]:
@@ -349,7 +349,7 @@ def read_edits(texts: Sequence[str], names: Sequence[str]) -> dict[str, dict[str
             raise ConfigError("--set", text, f"{accepted}; columns: {', '.join(map(repr, names))}")
         name = max(fits, key=len)
         key, _, value = text[len(name) + 1 :].partition("=")
-        given: Any = value
+        entry: Any = value
         if value.startswith("[") and value.endswith("]"):
             import yaml
 
@@ -357,11 +357,11 @@ def read_edits(texts: Sequence[str], names: Sequence[str]) -> dict[str, dict[str
                 read = yaml.load(value, yaml.BaseLoader)
             except yaml.YAMLError:
                 raise ConfigError("--set", text, accepted) from None
-            given = [str(item) for item in read]
+            entry = [str(item) for item in read]
         elif key in ("levels", "missing", "answers") and value not in ("dropped", "true", "false"):
-            given = [value]
-        edits.setdefault(name, {})[key] = given
-    allowed = {one.name for one in fields(Column)} - {"why", "source", "bought"} | {*_OF_OWNER}
+            entry = [value]
+        edits.setdefault(name, {})[key] = entry
+    allowed = {key.name for key in fields(Column)} - {"why", "source", "bought"} | {*_OF_OWNER}
     for name, keys in edits.items():
         if strange := {*keys} - allowed:
             raise ConfigError(

@@ -49,8 +49,8 @@ class Cells:
     @cached_property
     def words(self) -> list[str]:
         """Words for a missing value that the owner named."""
-        given = self.given.get("missing")
-        return [*self.common, *(given if isinstance(given, list) else [])]
+        decided = self.given.get("missing")
+        return [*self.common, *(decided if isinstance(decided, list) else [])]
 
     @cached_property
     def _distinct(self) -> tuple[list[str], IntArray]:
@@ -117,14 +117,14 @@ class Cells:
     @cached_property
     def votes(self) -> dict[str, Any]:
         """Texts that can be read in one way alone, by what separates decimals in them."""
-        found = np.array([decimal_vote(m) if m else "" for m in self.numbers], dtype=object)
-        return {mark: found == mark for mark in ",."}
+        votes = np.array([decimal_vote(m) if m else "" for m in self.numbers], dtype=object)
+        return {mark: votes == mark for mark in ",."}
 
     @cached_property
     def units(self) -> dict[str, Any]:
         """Texts with a unit or currency, by it."""
-        found = np.array([unit_of(m) if m else "" for m in self.numbers], dtype=object)
-        return {unit: found == unit for unit in sorted(set(found)) if unit}
+        units = np.array([unit_of(m) if m else "" for m in self.numbers], dtype=object)
+        return {unit: units == unit for unit in sorted(set(units)) if unit}
 
     @cached_property
     def limits(self) -> Any:
@@ -141,8 +141,8 @@ class Cells:
     def dates(self) -> dict[str, Any]:
         """Texts that are written like a date, by form; d-m-y stands for m-d-y, too."""
         forms = [form for form in DATES if form != "m-d-y"]
-        found = self._matches(lambda text: next((f for f in forms if DATES[f].fullmatch(text)), None))
-        return {form: np.array([f == form for f in found], dtype=bool) for form in forms}
+        forms_found = self._matches(lambda text: next((f for f in forms if DATES[f].fullmatch(text)), None))
+        return {form: np.array([f == form for f in forms_found], dtype=bool) for form in forms}
 
     @cached_property
     def _parsed(self) -> dict[Any, Any]:
@@ -151,8 +151,8 @@ class Cells:
     def parsed(self, key: Any, parse: Callable[[str], float | None]) -> FloatArray:
         """Number of each text, NaN where there is none; computed once."""
         if key not in self._parsed:
-            found = [parse(text) if h else None for text, h in zip(self.plain, self.filled, strict=True)]
-            self._parsed[key] = np.array([np.nan if v is None else v for v in found], dtype=np.float64)
+            values = [parse(text) if h else None for text, h in zip(self.plain, self.filled, strict=True)]
+            self._parsed[key] = np.array([np.nan if v is None else v for v in values], dtype=np.float64)
         return np.asarray(self._parsed[key])
 
     @cached_property

@@ -133,15 +133,16 @@ class TableEncoder:
 
         numbers, categories = self.schema.numbers, self.schema.of_kind("category")
         of_numbers, of_texts = ([self.schema.columns[n] for n in names] for names in (numbers, categories))
-        low = [-math.inf if one.low is None else one.low for one in of_numbers]
+        low = [-math.inf if column.low is None else column.low for column in of_numbers]
         high = [
-            math.inf if one.high is None else one.high + _LAST * (one.kind == "date") for one in of_numbers
+            math.inf if column.high is None else column.high + _LAST * (column.kind == "date")
+            for column in of_numbers
         ]
         # a code is declared, or the public records decide
-        coded = [one.missing if isinstance(one.missing, bool) else None for one in of_numbers]
-        levels = [one.levels for one in of_texts]
-        kept = [one.case == "kept" for one in of_texts]
-        missing = [one.missing is True for one in of_texts]
+        coded = [column.missing if isinstance(column.missing, bool) else None for column in of_numbers]
+        levels = [column.levels for column in of_texts]
+        kept = [column.case == "kept" for column in of_texts]
+        missing = [column.missing is True for column in of_texts]
         parts: list[tuple[str, Any, list[str]]] = [
             ("declared", DeclaredNumbers(low, high, coded), numbers),
             ("levels", Levels(levels, kept, missing), categories),

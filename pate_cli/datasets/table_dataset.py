@@ -84,9 +84,9 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
     if declared is not None and declared.target_missing == "dropped":
         private = private.labelled(target, declared.missing, options.classes or declared.classes)
     asked: Sequence[Ask] = ()
-    said: Sequence[str] = ()
+    of_undeclared: Sequence[str] = ()
     if declared is None:
-        schema, asked, said = undeclared(private, public, target, unit, options, words)
+        schema, asked, of_undeclared = undeclared(private, public, target, unit, options, words)
         if public is None:
             private = replace(private, decimal=schema.form.get("decimal", private.decimal))
         else:  # by its kinds and decimals the private file is read
@@ -159,7 +159,7 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
             warnings.append(f"{public.path.name}: {placeholder}")
         warnings += _warnings_on(public, schema, readings[str(public.path)])
     n_public = len(warnings)
-    warnings += [f"{where.name}: {warning}" for warning in said or private.written.warnings]
+    warnings += [f"{where.name}: {warning}" for warning in of_undeclared or private.written.warnings]
     if public is not None and (keys := {*private.keys} - {*schema.columns, target, unit}):
         shown = ", ".join(sorted(keys))
         warnings.append(f"{where.name}: not used, as the public file does not have them: {shown}")
@@ -343,6 +343,6 @@ def _labels(
     counts = np.bincount(labels.codes, minlength=len(labels.names)).tolist()
     best = spellings(dict(zip(labels.names, counts, strict=True)))
     best |= {level.casefold(): level for level in levels or ()}
-    found = [name if name in (levels or ()) else best[name.casefold()] for name in labels.names]
-    names = list(dict.fromkeys(found))
-    return Labels(names, np.array([names.index(name) for name in found])[labels.codes])
+    spelled = [name if name in (levels or ()) else best[name.casefold()] for name in labels.names]
+    names = list(dict.fromkeys(spelled))
+    return Labels(names, np.array([names.index(name) for name in spelled])[labels.codes])

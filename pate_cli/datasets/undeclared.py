@@ -77,7 +77,7 @@ def undeclared(
         )
         raise DataError(f"{table.path}: to decide: {shown}; accepted: {_accepted(asked[0], table, target)}")
     safe = [f"{ask.column!r}: {ask.question}" for ask in described.asked if ask.safe and ask.key != "persons"]
-    said = [text for text in (*described.warnings, *safe) if not text.startswith(f"{target!r}: ")]
+    warnings = [text for text in (*described.warnings, *safe) if not text.startswith(f"{target!r}: ")]
     columns = {
         name: replace(column, low=None, high=None, source=None)
         if public is None
@@ -88,7 +88,7 @@ def undeclared(
         described.schema.classes if public is not None and len(described.schema.classes or ()) > 1 else None
     )
     schema = replace(described.schema, columns=columns, rows="private", classes=classes, target_missing=None)
-    return schema, described.asked, said
+    return schema, described.asked, warnings
 
 
 def _named_cell(why: str) -> tuple[str, str]:
