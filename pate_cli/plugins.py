@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import os
@@ -11,7 +12,7 @@ import sys
 import sysconfig
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import metadata
@@ -22,7 +23,7 @@ from typing import Any, NoReturn
 from pate_cli.errors import ConfigError, InputError, one_line
 
 __all__ = ["OURS", "PluginError", "calling", "contained", "find_module", "named", "place_of"]
-__all__ += ["python_path", "reason_of", "what_failed"]
+__all__ += ["plugin_code", "python_path", "reason_of", "what_failed"]
 
 _PACKAGE = Path(__file__).resolve().parent
 _STANDARD = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
@@ -189,6 +190,19 @@ def _cause(error: BaseException) -> BaseException:
     """What `contained` made an exception of; else the error itself."""
     cause = error.__cause__
     return error if cause is None or isinstance(cause, Exception) else cause
+
+
+def plugin_code(modules: Iterable[str]) -> str:
+    """Hash of the files of those loaded modules that are plug-ins, each with its package; empty without."""
+    files = set[Path]()
+    for module in filter(_is_somebodys, modules):
+        top = sys.modules.get(module.partition(".")[0])
+        if hasattr(top, "__path__") and (first := getattr(top, "__file__", None)):
+            files.update(Path(first).parent.rglob("*.py"))
+        else:
+            files.add(Path(str(sys.modules[module].__file__)))
+    digests = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in files)
+    return hashlib.sha256("".join(digests).encode()).hexdigest()[:12] if files else ""
 
 
 def _is_plugin(frame: FrameType) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -193,3 +194,19 @@ def test_a_release_quotes_nothing(where, full, pate, tmp_path, monkeypatch, caps
     files = [path for path in Path.cwd().rglob("*") if path.is_file()]
     assert len(files) == n_files
     assert "secret" not in err + "".join(path.read_text() for path in files)
+
+
+def test_results_of_old_and_of_edited_code_are_told_apart(pate, capsys):
+    """Two seeds of one configuration are one row, but not of two states of a plug-in."""
+    for seed, edit in enumerate(("", "", "\n# edited\n")):
+        sys.modules.pop("mine_mechanism", None)
+        mechanisms.find.cache_clear()
+        assert pate("mechanism", "", f"{RUN} repeats=2 seed={seed} hydra.run.dir={seed}", edit)[0] == 0
+    headlines = []
+    for other in ("1", "2"):
+        assert main(["page", "0", other, "--output", f"{other}.html"]) == 0
+        headlines.append(re.findall("<h1>.*</h1>", Path(f"{other}.html").read_text())[0])
+    assert ["seed=" in text for text in headlines] == [False, True]
+    capsys.readouterr()
+    assert main(["compare", "0", "2"]) == 0
+    assert "plugin_code" in capsys.readouterr().out

@@ -7,7 +7,7 @@ import hashlib
 import json
 import shlex
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ from pate_cli.datasets.described import check_settled
 from pate_cli.engine.store import CacheKey, repeat_key
 from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
-from pate_cli.plugins import named
+from pate_cli.plugins import named, plugin_code
 from pate_cli.results.settings import APPROXIMATE, PURE, RECORD, config_hash, dataset_name, row_hash, settings
 from pate_cli.students import dump_student
 
@@ -113,6 +113,16 @@ class Row:
         return f"{self.config.dataset.name}-{self.config.mechanism.label}"
 
     @property
+    def _modules(self) -> Iterator[str]:
+        """Modules that its configuration names, as far as it is checked."""
+        config = self.config
+        if self.checked:
+            yield type(self.prepared.mechanism).__module__
+            yield datasets.find(config.dataset.name).__name__
+            for name in (config.teacher.estimator, config.student.estimator, config.features.name):
+                yield str(name).rpartition(".")[0]
+
+    @property
     def foreign(self) -> bool:
         """Whether a learner comes neither from scikit-learn nor from this package."""
         names = (self.config.teacher.estimator, self.config.student.estimator)
@@ -151,6 +161,7 @@ class Row:
             **({"largest_class": _largest_class(prepared.dataset)} if prepared else {}),
             **({"protects": prepared.protected} if prepared and prepared.protected != RECORD else {}),
             **({} if not prepared or prepared.mechanism.can_be_released else {"release": "no"}),
+            **({"plugin_code": code} if (code := plugin_code(self._modules)) else {}),
             "splits": hashlib.sha256(str(self.teaching).encode()).hexdigest()[:12],
             "row": row_hash(self.raw),
             "checksum": prepared.dataset.digest if prepared else None,

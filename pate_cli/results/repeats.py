@@ -41,6 +41,7 @@ _TEXTS = (
     "largest_class",
     "protects",
     "release",
+    "plugin_code",
     "splits",
     "row",
     "checksum",
@@ -273,7 +274,8 @@ def _select(rows: Sequence[_Row]) -> list[_Row]:
     groups: dict[Any, list[_Row]] = {}
     order = {row.columns["directory"]: index for index, row in enumerate(rows)}
     for row in sorted(rows, key=lambda row: row.started):
-        name = (row.columns["row"], *(row.columns.get(name) for name in NAMES if name != "job"))
+        names = ("plugin_code", *NAMES)
+        name = (row.columns["row"], *(row.columns.get(name) for name in names if name != "job"))
         groups.setdefault(name, []).append(row)
     kept = []
     for group in groups.values():

@@ -26,7 +26,7 @@ _SHOWN |= {"n_answered": "labels given", "label_accuracy": "labels right, %"}
 _SAME = ("dataset", "eps", "seed", "teachers")
 _WORDS = {"n_teachers": "teachers", "budget": "questions"}
 _MOST = 3  # settings that are shown
-_PUBLIC = ("eps", "delta", "n_teachers", "budget")
+_PUBLIC = ("eps", "delta", "n_teachers", "budget", "plugin_code")
 
 
 def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
