@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pate_cli.results.boards import ACCURACY
 from pate_cli.results.interval import EPS_NOTE, EPS_USED, T_NOTE, Interval
 from pate_cli.results.means import MeasuredRow, flat, paired_difference
 from pate_cli.results.tables import ABSENT, Head, Table, number
@@ -130,9 +132,14 @@ def _measured() -> list[tuple[Head, Callable[[MeasuredRow], str]]]:
     return [
         (Head("answered", "queries"), lambda row: _mean(row.over("answered"), ".1f")),
         (Head("asked", "queries"), lambda row: _mean(row.over("asked"), ".1f")),
-        (Head("eps used"), lambda row: _mean(row.over("eps_ex_post"), ci=False)),
-        (Head("accuracy ± ci95"), lambda row: _mean(row.over("accuracy"))),
-        (Head("label agreement", detail=True), lambda row: _mean(row.over("label_agreement"))),
+        (Head("eps used"), lambda row: _mean(row.over("eps_ex_post"), ".4g", ci=False)),
+        *(
+            (Head(head, detail=detail), functools.partial(_percent, measure))
+            for head, measure, detail in (
+                ("accuracy, %", "accuracy", False),
+                ("label agreement, %", "label_agreement", True),
+            )
+        ),
         (Head("status", numeric=False), lambda row: "" if row.status == "ok" else ended(row.status)),
     ]
 
@@ -202,6 +209,10 @@ def paired_table(compared: Sequence[Pair]) -> Table:
         records.append(record | flat(gaps))
     note = f"Differences at the same splits, teachers, votes and order of points, repeat by repeat. {T_NOTE}."
     return Table(columns, cells, records, note)
+
+
+def _percent(measure: str, row: MeasuredRow) -> str:
+    return ACCURACY.level(row.over(measure), ci=True)
 
 
 def _mean(mean: Interval | None, form: str = ".4f", *, ci: bool = True) -> str:
