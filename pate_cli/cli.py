@@ -137,9 +137,9 @@ def _main_named(args: list[str]) -> int:
     except Exception as error:
         from pate_cli.plugins import named
 
-        if (told := named(error)) is error:
+        if (refusal := named(error)) is error:
             raise
-        raise told from error
+        raise refusal from error
 
 
 def _show_plugin(error: InputError) -> None:

@@ -166,8 +166,8 @@ def release(
             return _without_classes(end, door)
         except Exception as error:  # its message may quote a record
             why = "training failed; the cause is withheld because it may reveal private data"
-            told = named(error, quoted=False)
-            raise (told if isinstance(told, PluginError) else RuntimeError(why)) from None
+            refusal = named(error, quoted=False)
+            raise (refusal if isinstance(refusal, PluginError) else RuntimeError(why)) from None
         released = _release(run, split, votes, door, streams)
     student, problem, report = released.model, None, None
     if student is None:

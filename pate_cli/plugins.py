@@ -34,8 +34,8 @@ OURS = [str(_PACKAGE), str(_PACKAGE.parent / "experiments")]
 class PluginError(InputError):
     """An exception of code that is not ours, named with its place; where it is quoted, it is the cause."""
 
-    def __init__(self, where: str, said: str) -> None:
-        super().__init__(f"{where} failed ({said}")
+    def __init__(self, where: str, what: str, hint: str = "") -> None:
+        super().__init__(f"{where} failed ({what}){hint}")
         self.where = where
 
     def __reduce__(self) -> Any:  # from a worker process
@@ -136,10 +136,10 @@ def named(error: Exception, code: Any = None, *, quoted: bool = True) -> Excepti
     if not where:
         return error
     if not quoted:
-        return PluginError(where, f"{type(raised).__name__}; its message may be private)")
-    told = PluginError(where, f"{_said(raised)}); HYDRA_FULL_ERROR=1 shows the traceback")
-    told.__cause__ = error
-    return told
+        return PluginError(where, f"{type(raised).__name__}; its message may be private")
+    refusal = PluginError(where, _said(raised), "; HYDRA_FULL_ERROR=1 shows the traceback")
+    refusal.__cause__ = error
+    return refusal
 
 
 @contextmanager
@@ -148,9 +148,9 @@ def calling(code: Any) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (told := named(error, code)) is error:
+        if (refusal := named(error, code)) is error:
             raise
-        raise told from error
+        raise refusal from error
 
 
 def what_failed(error: BaseException) -> str:

@@ -90,8 +90,8 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
             _leave(directory, result, "the release was ended; its budget is charged", "interrupted")
             raise
         _leave(directory, result, "the release failed; its budget is charged")
-        if isinstance(told := named(error, quoted=False), PluginError):
-            raise InputError(f"the release failed: {told}; its budget is charged") from None
+        if isinstance(refusal := named(error, quoted=False), PluginError):
+            raise InputError(f"the release failed: {refusal}; its budget is charged") from None
         place = traceback.extract_tb(error.__traceback__)[-1]
         problem = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
         raise RuntimeError(
