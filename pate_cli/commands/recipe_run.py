@@ -36,9 +36,9 @@ from pate_cli.results.recipe_tables import KEYS, PRINTED, paired_table, pairs, r
 from pate_cli.results.repeats import read_repeats
 from pate_cli.results.repeats_file import RepeatsFile
 
-_PUBLIC = {*known_datasets.ENTRIES, *known_datasets.EMBEDDED}  # nobody's records are protected there
-
 __all__ = ["assemble", "check_views", "columns_of_recipe", "labelled", "reproduce"]
+
+_PUBLIC = {*known_datasets.ENTRIES, *known_datasets.EMBEDDED}  # data sets whose records are public
 
 
 def reproduce(
