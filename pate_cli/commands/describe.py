@@ -198,11 +198,11 @@ def _print(table: RecordTable, found: Described, options: argparse.Namespace) ->
         for ask in found.asked:
             print_line(f"  {one_line(ask.column or ask.key)}: {one_line(ask.question)}{_how(ask)}")
     if found.schema.rows == "private" and not found.refused and (open_ := _open(found)):
-        print_line(
-            f"private, so not in the schema: {open_}. Those of each split's public share are used, unless"
-            f" --rows PUBLIC takes them from a public file, {_example(found)} sets them, or"
-            " --set COLUMN.levels=private buys them"
-        )
+        print_line(f"private, so not in the schema: {open_}")
+        print_line("each split's public share has them, or they come")
+        print_line("  from a public file: --rows PUBLIC")
+        print_line(f"  by hand: {_example(found)}")
+        print_line("  paid for: --set COLUMN.levels=private")
 
 
 def _how(ask: Ask) -> str:
