@@ -32,7 +32,7 @@ OURS = [str(_PACKAGE), str(_PACKAGE.parent / "experiments")]
 
 
 class PluginError(InputError):
-    """An exception of code that is not ours, named with its place; where it is quoted, it is the cause."""
+    """A plug-in raised an exception: its place and kind, and its message where that may be shown."""
 
     def __init__(self, where: str, what: str, hint: str = "") -> None:
         super().__init__(f"{where} failed ({what}){hint}")
@@ -51,10 +51,10 @@ def find_module(key: str, name: str, group: str) -> Any:
         with contained():
             points = {point.value: point for point in metadata.entry_points(group=group, name=name)}
             file = _file_of(name)
-            also = [file] if points and file and name not in points and _is_somebodys(name, file) else []
-            if len(two := [*points, *also]) == 1:
-                return points[two[0]].load()
-            if not two:
+            local = [file] if points and file and name not in points and _is_somebodys(name, file) else []
+            if len(candidates := [*points, *local]) == 1:
+                return points[candidates[0]].load()
+            if not candidates:
                 return importlib.import_module(name) if file else None
     except Exception as error:  # importing runs any code
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
@@ -62,7 +62,7 @@ def find_module(key: str, name: str, group: str) -> Any:
             return None
         accepted = f"a module that can be imported; importing it failed ({what_failed(error)})"
         raise ConfigError(key, name, accepted) from error
-    raise ConfigError(key, name, f"a name of one alone; it is that of {' and of '.join(two)}")
+    raise ConfigError(key, name, f"a name of one alone; it is that of {' and of '.join(candidates)}")
 
 
 def _file_of(name: str) -> str | None:

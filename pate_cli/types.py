@@ -72,9 +72,7 @@ class Dataset:
     classes_from_private: bool = True  # `classes` are neither declared nor in the public file
     labels: tuple[str, ...] = field(default=(), repr=False)  # PRIVATE: of each code, where classes are bought
     width_from_private: bool = False  # the number of columns is the largest index in private records
-    labelled_alone: bool = (
-        False  # those without a label are left out: whether a record has one is not protected
-    )
+    labelled_alone: bool = False  # others are left out: whether a record has a label is not protected
     first_index: int | None = None  # index of the first column in its LIBSVM files, 0 or 1
     warnings: tuple[str, ...] = field(default=(), repr=False)
     """Warnings of the reader, a line each; may quote private cells, so they are shown and never written."""

@@ -89,9 +89,9 @@ def main(argv: list[str]) -> int:
     (row,) = rows
     for text in () if options.quiet else row.prepared.public_warnings:  # broken between words on a terminal
         err().print(f"pate: eps {row.config.eps:g}, {text}", markup=False, soft_wrap=not err().is_terminal)
-    points = plan_report.one(row, _trained_on(row))
-    points = replace(points, next_step=("run it", [["pate", *typed]])) if tune else points
-    show_report(points, options, "plan")
+    report = plan_report.one(row, _trained_on(row))
+    report = replace(report, next_step=("run it", [["pate", *typed]])) if tune else report
+    show_report(report, options, "plan")
     for table in _tables(row) if options.explain else ():
         right = [name for name in table.columns if name not in ("", "unit", "why")]
         cells = [
@@ -228,11 +228,8 @@ def _public_points(run: Row) -> list[tuple[str, Any, str]]:
         best = p.config.mechanism.options.best_points(p.sizes.n_private, p.dataset.n_features, run.config.eps)
         origin = f": half of those left; m* = {best:,.0f}" * (best > p.sizes.n_public + 1)
     rows: list[tuple[str, Any, str]] = [("public split", p.sizes.n_public, f"points{origin}")]
-    rows += (
-        [("noise of marginals", marginals.sigma, f"records, on {marginals.n_bins} counts")]
-        if marginals
-        else []
-    )
+    if marginals:
+        rows.append(("noise of marginals", marginals.sigma, f"records, on {marginals.n_bins} counts"))
     if (bought := p.whole.bought) and math.isfinite(bought.mu):
         share = f"columns, for {SHARE:g} of mu squared; eps of the rest {bought.eps_left:.3g}"
         rows.append((f"{bought.what} bought", len(bought.names), share))

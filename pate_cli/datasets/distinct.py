@@ -194,7 +194,7 @@ class Cells:
 
 
 def kept_parts(part: int) -> Any:
-    """Whether each part is not left out, of the line that begins with one."""
+    """Whether each part is kept where the line of parts that begins with `part` is left out."""
     return ~np.isin((np.arange(N_PARTS) - part) % N_PARTS, _LINE)
 
 

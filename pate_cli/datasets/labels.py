@@ -93,7 +93,8 @@ class Labels:
     def persons(self, decimal: str = ".") -> IntArray:
         """Number of the person of each record, in the order of their names.
 
-        Names that may be one person's are: both are protected, where two persons would lose twice eps.
+        Names that may be one person's are taken for one. Two persons taken for one are both protected; one
+        person taken for two would lose twice eps.
         """
         people = {name: identity(name, decimal) for name in sorted(self.names)}
         number = {person: at for at, person in enumerate(dict.fromkeys(people.values()))}

@@ -48,8 +48,8 @@ _NAME = Or("null", Cell("the name of a column"))
 class Schema:
     """Columns of a table, its format, and the source of this schema, for people. PUBLIC.
 
-    With `target_missing` records without a label are no part of the data: a run's guarantee is for neighbours
-    with as many labelled ones, and their number, so whether a record has a label, is not protected.
+    With `target_missing` records without a label are left out. A run's guarantee is then for neighbours with
+    equally many labelled records, so whether a record has a label is not protected.
     """
 
     columns: Mapping[str, Column]

@@ -18,7 +18,7 @@ import numpy as np
 from pate_cli import datasets, pipeline
 from pate_cli.config import Composer, DatasetConfig, RunConfig, parse
 from pate_cli.config.command_line import last_wins, without_place
-from pate_cli.datasets.described import check_settled
+from pate_cli.datasets.settled import check_settled
 from pate_cli.engine.store import CacheKey, repeat_key
 from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InfeasibleError, InputError

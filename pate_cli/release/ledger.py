@@ -66,12 +66,12 @@ class Protected:
 
     @classmethod
     def by(cls, dataset: Dataset) -> Protected:
-        """What a loss of a data set is of; where records without a label are left out, both have one."""
+        """What releases of a data set protect; where others are left out, records that have a label alone."""
         return cls(dataset.person_column, _LABELLED if dataset.labelled_alone else "replace")
 
     @property
     def whole(self) -> Protected:
-        """The same for any record, which it is for those with a label, too."""
+        """The same for any record, with a label or without."""
         return replace(self, neighbours="replace") if self.neighbours == _LABELLED else self
 
     def __str__(self) -> str:
@@ -168,10 +168,10 @@ class Ledger:
     def protects(self) -> Protected | None:
         """What all losses are of; None where an earlier version of pate did not write it down.
 
-        A loss for any record is one for those with a label, too: a loss of these makes all of them such.
+        What holds for any record holds for labelled ones, too; a sum with a loss of these is one of these.
         """
         every = [entry.protects for entry in self.entries if entry.protects]
-        return max(every, key=lambda one: one.neighbours == _LABELLED, default=None)
+        return max(every, key=lambda protects: protects.neighbours == _LABELLED, default=None)
 
     @property
     def most_records(self) -> int | None:

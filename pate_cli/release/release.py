@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pate_cli import pipeline, terminal
-from pate_cli.datasets.described import points_of_persons
 from pate_cli.datasets.multiset import record_digests
+from pate_cli.datasets.settled import points_of_persons
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.plugins import PluginError, contained, named
 from pate_cli.release import files

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -133,13 +132,8 @@ def _measured() -> list[tuple[Head, Callable[[MeasuredRow], str]]]:
         (Head("answered", "queries"), lambda row: _mean(row.over("answered"), ".1f")),
         (Head("asked", "queries"), lambda row: _mean(row.over("asked"), ".1f")),
         (Head("eps used"), lambda row: _mean(row.over("eps_ex_post"), ".4g", ci=False)),
-        *(
-            (Head(head, detail=detail), functools.partial(_percent, measure))
-            for head, measure, detail in (
-                ("accuracy, %", "accuracy", False),
-                ("label agreement, %", "label_agreement", True),
-            )
-        ),
+        (Head("accuracy, %"), lambda row: _percent(row.over("accuracy"))),
+        (Head("label agreement, %", detail=True), lambda row: _percent(row.over("label_agreement"))),
         (Head("status", numeric=False), lambda row: "" if row.status == "ok" else ended(row.status)),
     ]
 
@@ -211,8 +205,8 @@ def paired_table(compared: Sequence[Pair]) -> Table:
     return Table(columns, cells, records, note)
 
 
-def _percent(measure: str, row: MeasuredRow) -> str:
-    return ACCURACY.level(row.over(measure), ci=True)
+def _percent(share: Interval | None) -> str:
+    return ACCURACY.level(share, ci=True)
 
 
 def _mean(mean: Interval | None, form: str = ".4f", *, ci: bool = True) -> str:

@@ -115,9 +115,7 @@ class Table:
 
     def filled(self) -> Table:
         """The same without columns that are empty in every row."""
-        kept = [index for index in range(len(self.columns)) if any(row[index] for row in self.cells)]
-        cells = [[row[index] for index in kept] for row in self.cells]
-        return replace(self, columns=[self.columns[index] for index in kept], cells=cells)
+        return self._with([i for i in range(len(self.columns)) if any(row[i] for row in self.cells)])
 
     def varying(self) -> Table:
         """The same without columns that say one thing in every row; the note says that."""
@@ -125,9 +123,12 @@ class Table:
         if len(kept) in (0, len(self.columns)):
             return self
         same = ", ".join(f"{c.full} {self.cells[0][i]}" for i, c in enumerate(self.columns) if i not in kept)
+        return replace(self._with(kept), note=f"In every row: {same}. {self.note}".strip())
+
+    def _with(self, kept: Sequence[int]) -> Table:
+        """The same with some of its columns."""
         cells = [[row[index] for index in kept] for row in self.cells]
-        note = f"In every row: {same}. {self.note}".strip()
-        return replace(self, columns=[self.columns[index] for index in kept], cells=cells, note=note)
+        return replace(self, columns=[self.columns[index] for index in kept], cells=cells)
 
     def constant(self, index: int) -> bool:
         """Whether every row, of several, has the same in this column."""

@@ -190,8 +190,8 @@ class Release:
         """Numbers of private records and of points, as many as are best where the mechanism says so."""
         if self.declared:
             return ["eps=24"]
-        sizes, from_private = [f"split.private={PRIVATE}"], ["split.public_from_private=true"]
-        sizes += from_private if self.points == "one file" else []
+        sizes = [f"split.private={PRIVATE}"]
+        sizes += ["split.public_from_private=true"] if self.points == "one file" else []
         if mechanisms.read(self.name, dict(self.options)).best_points(PRIVATE, 3, 1.0) is not None:
             return [*sizes, "split.public=auto", f"eps={BEST_AT}"]
         return [*sizes, f"split.public={M}", "eps=24"]
