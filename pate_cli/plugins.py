@@ -83,7 +83,8 @@ def python_path() -> list[str]:
     if not places or shlex.quote(text) != text:
         return []
     files = [(name, getattr(module, "__file__", None)) for name, module in list(sys.modules.items())]
-    found = [(name, file) for name, file in files if file and any(map(Path(file).is_relative_to, places))]
+    packages = {name.partition(".")[0]: (name, file) for name, file in files if file}  # a module of each
+    found = [each for each in packages.values() if any(map(Path(each[1]).is_relative_to, places))]
     return [f"PYTHONPATH={text}"] if any(_is_somebodys(*each) for each in found) else []
 
 

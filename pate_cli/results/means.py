@@ -73,9 +73,13 @@ def rows_of(repeats: pd.DataFrame) -> list[MeasuredRow]:
     names = list(repeats.columns)
     keys = [*takewhile(lambda name: name != "repeat", names), *({"directory"} & set(names))]
     measures = [name for name in names if name not in (*keys, "repeat", "status", "reason")]
+    lines_of: dict[tuple[Any, ...], list[int]] = {}
+    settings = [[None if value != value else value for value in repeats[name]] for name in keys]
+    for place, key in enumerate(zip(*settings, strict=True)):
+        lines_of.setdefault(key, []).append(place)
     rows = []
-    for key, lines in repeats.groupby(keys, sort=False, dropna=False):
-        columns = {name: None if value != value else value for name, value in zip(keys, key, strict=True)}
+    for key, places in lines_of.items():
+        columns, lines = dict(zip(keys, key, strict=True)), repeats.iloc[places]
         done, others = lines[lines["status"] == "ok"], lines[lines["status"] != "ok"]
         status, reason = ("ok", "") if others.empty else map(str, others[["status", "reason"]].iloc[0])
         if status == "failed":

@@ -311,10 +311,10 @@ def _frame(rows: Sequence[_Row], left_out: int, *, constant: bool) -> pd.DataFra
     }
     columns = [*left, *names, *END, *measures, "directory"]
     lines = [row.columns | line for row in rows for line in row.lines]
+    texts = dict.fromkeys((*left, *_TEXTS), object)
+    kinds = {name: texts.get(name, float) for name in columns} | {"repeat": "Int64"}
     frame = pd.DataFrame(
-        [[line.get(name) for name in columns] for line in lines], columns=columns, dtype=object
+        {name: pd.Series([line.get(name) for line in lines], dtype=kind) for name, kind in kinds.items()}
     )
-    numbers = [name for name in columns if name not in (*left, *_TEXTS)]
-    frame = frame.astype(dict.fromkeys(numbers, float)).astype({"repeat": "Int64"})
     frame.attrs["left_out"] = left_out
     return frame
