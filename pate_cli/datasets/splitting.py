@@ -315,7 +315,7 @@ class DeferredRecords(PrivateRecords):
         persons: IntArray | None,
         blocks: IntArray | None = None,
     ) -> DeferredRecords:
-        """Records with labels `y`, of `units`, in `blocks`, and the features that `features()` computes."""
+        """Records with labels `y`, of `persons`, in `blocks`, and the features that `features()` computes."""
         records = object.__new__(cls)
         vars(records).update(_features=features, y=y, persons=persons, blocks=blocks)
         return records

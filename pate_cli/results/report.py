@@ -53,7 +53,7 @@ def report(
     """Put the report of repeats together; `command` makes it again.
 
     The measure follows from the data unless it is given; `absent` are data sets that are not on this machine;
-    `more` are sections of somebody else's.
+    `extra_sections` are somebody else's.
     """
     rows = rows_of(repeats)
     boards = boards_of(rows)
