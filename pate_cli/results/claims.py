@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from pate_cli.checks import OneOf, Real, take
 from pate_cli.errors import InputError
@@ -23,9 +23,9 @@ __all__ = ["CLAIMS_RULE", "check_claim", "claim_verdicts", "eps_ex_post_verdict"
 
 CLAIMS_RULE = (
     "A claim is looked at in every case it speaks of, by paired differences at a level corrected for the "
-    "cases of all claims: a case holds if the whole interval lies above 0 (or minus the claim's margin), "
-    "does not hold if none of it does, and cannot be told otherwise. A case in which a row cannot run is "
-    "left out; other cases without numbers are not run."
+    "cases of all claims, at which their intervals are shown: a case holds if the whole interval lies above "
+    "0 (or minus the claim's margin), does not hold if none of it does, and cannot be told otherwise. A case "
+    "in which a row cannot run is left out; other cases without numbers are not run."
 )
 
 _EX_POST_TOLERANCE = 0.01
@@ -99,10 +99,18 @@ def eps_ex_post_verdict(rows: Sequence[MeasuredRow]) -> Verdict | None:
     )
 
 
-_Case: TypeAlias = tuple[Interval | None, str]
-"""One case of a claim: the difference claimed to be above 0, None where it is missing, and a description."""
-_LEFT_OUT = CANNOT
-"""Status of a row that cannot run: nothing is compared with it, the claim does not speak of the case."""
+class _Case(NamedTuple):
+    """One case of a claim."""
+
+    gap: Interval | None  # claimed to be above 0; None where it is missing
+    where: str  # with what is missing
+    digits: int | None = None  # of the difference, where it is shown
+
+    def text(self, level: float) -> str:
+        """Description, with the difference at the level at which it is judged."""
+        if self.gap is None or self.digits is None:
+            return self.where
+        return f"{self.where} {self.gap.at(level).text(self.digits, sign=True)}"
 
 
 def check_claim(claim: dict[str, Any], recipe: str) -> None:
@@ -129,19 +137,22 @@ def claim_verdicts(claims: Sequence[dict[str, Any]], rows: Sequence[MeasuredRow]
     for claim in claims:
         matching = [row for row in rows if chosen(row, claim.get("where") or {})]
         cases.append(list(_CASES[claim["claim"]](claim, matching)))
-    n_cases = sum(gap is not None for matching in cases for gap, _ in matching)
+    n_cases = sum(case.gap is not None for matching in cases for case in matching)
     return [_claim_verdict(claim, matching, n_cases) for claim, matching in zip(claims, cases, strict=True)]
 
 
 def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], n_cases: int) -> Verdict:
     name, margin = str(claim["name"]), float(claim.get("margin", 0))
-    left_out = [text for gap, text in cases if gap is None and text.endswith(_LEFT_OUT)]
-    cases = [case for case in cases if case[1] not in left_out]
-    skipped = f"{len(left_out)} more left out, where a row cannot run: {'; '.join(left_out)}" * bool(left_out)
+    # a row that cannot run: nothing is compared with it, the claim does not speak of the case
+    left_out = [case for case in cases if case.gap is None and case.where.endswith(CANNOT)]
+    cases = [case for case in cases if case not in left_out]
+    places = "; ".join(dict.fromkeys(case.where for case in left_out))
+    skipped = f"{len(left_out)} more left out, where a row cannot run: {places}" * bool(left_out)
     if not cases:
         return Verdict(name, "missing", skipped or "no row to see it in")
+    level = simultaneous(n_cases)
     words: list[VerdictWord] = [
-        "missing" if gap is None else at_least(gap, margin, n_cases) for gap, _ in cases
+        "missing" if case.gap is None else at_least(case.gap, margin, n_cases) for case in cases
     ]
     sentences = {
         "reproduces": "holds",
@@ -153,11 +164,11 @@ def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], n_cases: int) 
     parts = [
         f"{text} in {len(reasons)} of {len(cases)}: {'; '.join(reasons)}"
         for word, text in sentences.items()
-        if (reasons := [text for (_, text), verdict in zip(cases, words, strict=True) if verdict == word])
+        if (reasons := [case.text(level) for case, given in zip(cases, words, strict=True) if given == word])
     ]
     parts += [skipped] * bool(skipped)
     most = claim.get("need") == "most"
-    at_level = tuple(gap and gap.at(simultaneous(n_cases)) for gap, _ in cases)
+    at_level = tuple(case.gap and case.gap.at(level) for case in cases)
     reason = ". ".join(parts)
     return Verdict(name, combined(words, most=most), reason, margin=margin, cases=at_level, most=most)
 
@@ -183,7 +194,7 @@ def _increases(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_
 
 def _paired(pair: Pair, measure: str, case: str) -> _Case:
     gap = pair.over(measure)
-    return gap, f"{case} {pair.missing if gap is None else gap.text(digits_of(measure), sign=True)}"
+    return _Case(gap, case, digits_of(measure)) if gap else _Case(None, f"{case} {pair.missing}")
 
 
 def _budget(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_Case]:
@@ -193,12 +204,12 @@ def _budget(claim: dict[str, Any], rows: Sequence[MeasuredRow]) -> Iterator[_Cas
             continue
         answered, budget, where = row.over("answered"), row["budget"], f"{row['dataset']} eps={row['eps']:g}"
         if answered is None or budget is None:
-            yield None, f"{where} {ended(row.status)}"
+            yield _Case(None, f"{where} {ended(row.status)}")
             continue
         left = [bool(answers < budget) for answers in row.repeats["n_answered"]]
         share = Interval.of((1 if left == (claim["claim"] == "unspent") else -1) for left in left)
         text = f"{answered.text(1)} of {budget:.0f}, budget left in {sum(left)} of {len(left)} repeats"
-        yield share, f"{where} {text}"
+        yield _Case(share, f"{where} {text}")
 
 
 _CASES = {"greater": _greater, "increases": _increases, "unspent": _budget, "spent": _budget}

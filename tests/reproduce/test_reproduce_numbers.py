@@ -215,6 +215,8 @@ def test_claims_of_growth_and_of_budget(rows):
     assert verdict.verdict == "differs (below)"  # up from 0.5 to 4, and down to inf
     assert "holds in 1 of 2: synthetic passive eps 0.5 to 4 +0.1055" in verdict.reason
     assert most.verdict == "differs (below)"  # one of two is not most
+    assert most.cases[0].level == 1 - 0.05 / 4  # of all cases of both claims
+    assert f"eps 0.5 to 4 {most.cases[0].text(4, sign=True)}. does not hold" in most.reason
     left = {"name": "x", "claim": "unspent", "methods": ["active"]}
     assert claim_verdicts([left], done)[0].verdict == "reproduces"  # 10 of 18
     assert claim_verdicts([{**left, "claim": "spent"}], done)[0].verdict == "differs (below)"
