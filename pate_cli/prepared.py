@@ -110,7 +110,7 @@ class Prepared:
         person, protects = self.dataset.person_column, self.config.split.protects
         if person is not None:
             protects = f"one {person}, all of its records; replaced by any others"
-        if not self.dataset.labelled_alone:
+        if self.dataset.labelled is None:
             return protects
         return f"{protects}, among records that have a label (whether one has is not protected)"
 

@@ -72,7 +72,8 @@ class Dataset:
     classes_from_private: bool = True  # `classes` are neither declared nor in the public file
     labels: tuple[str, ...] = field(default=(), repr=False)  # PRIVATE: of each code, where classes are bought
     width_from_private: bool = False  # the number of columns is the largest index in private records
-    labelled_alone: bool = False  # others are left out: whether a record has a label is not protected
+    labelled: NDArray[np.bool_] | None = field(default=None, repr=False)
+    """Which records of its file have a label, where others are left out: that is not protected."""
     first_index: int | None = None  # index of the first column in its LIBSVM files, 0 or 1
     warnings: tuple[str, ...] = field(default=(), repr=False)
     """Warnings of the reader, a line each; may quote private cells, so they are shown and never written."""
@@ -212,7 +213,7 @@ class PublicPoints(_WithinBounds):
     """The unlabelled public split. PUBLIC."""
 
     X: Any = field(repr=False)  # ndarray or csr_matrix of shape (m, d)
-    rows: IntArray | None = field(default=None, repr=False)  # number of each point in the dataset, from 0
+    rows: IntArray | None = field(default=None, repr=False)  # number of each point in its file, from 0
     features: Any = field(default=None, repr=False)  # map from X to features that these points made, or None
 
     def _values(self) -> Any:

@@ -76,7 +76,7 @@ def describe(
     if target is not None and edits.get(target, {}).get("missing") == "dropped":
         target_missing = "dropped"
         levels = edits.get(target, {}).get("levels")
-        table = table.labelled(target, words, levels if isinstance(levels, list) else None)
+        table, _ = table.labelled(target, words, levels if isinstance(levels, list) else None)
     asked = [Ask("", key, question, "") for key, question in table.written.asked]
     if not (public or used):  # the name of a column is public
         table, of_few = _of_many(table, {target, unit}, edits)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pate_cli.datasets.column import distinct_texts, is_missing
 from pate_cli.datasets.column_names import has_row_names
@@ -173,8 +174,8 @@ class RecordTable:
 
     def labelled(
         self, target: str, words: Collection[str], declared: Collection[str] | None = None
-    ) -> RecordTable:
-        """The records that have a label; see `labels`."""
+    ) -> tuple[RecordTable, NDArray[np.bool_]]:
+        """The records that have a label, see `labels`, and which of all they are."""
         labels = self.labels(target, words, "dataset.target", declared=declared, missing=True, distinct=False)
         kept = labels.codes >= 0
         keys = {name: held[kept] for name, held in self.keys.items()}
@@ -182,7 +183,7 @@ class RecordTable:
         frame = self.frame[kept].copy()
         for name in frame.select_dtypes("category"):  # whose texts would count as names of persons
             frame[name] = frame[name].cat.remove_unused_categories()
-        return replace(self, frame=frame, marks=marks, keys=keys)
+        return replace(self, frame=frame, marks=marks, keys=keys), kept
 
 
 def columns_of(frame: pd.DataFrame) -> dict[str, Any]:

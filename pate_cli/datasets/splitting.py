@@ -258,7 +258,9 @@ def split(
         rows = _rows(X, index)
         return rows if encoder is None else _numbers(encoder.transform(rows))
 
-    X_public = features(table, at)
+    X_public, numbers = features(table, at), at
+    if dataset.public is None and dataset.labelled is not None:  # of its file, not of the records that it has
+        numbers = np.flatnonzero(dataset.labelled)[at]
     if hasattr(dataset.X, "shards"):  # they stay where they lie; each teacher's part is drawn within a shard
         ours = np.sort(ours)
         kept: Any = dataset.X.take(ours)
@@ -267,7 +269,7 @@ def split(
         records = _lazy(dataset, ours, taught, persons, features)
     return Split(
         private=records,
-        public=PublicPoints(X_public, at),
+        public=PublicPoints(X_public, numbers),
         public_labels=Holdout(X_public, np.full(len(at), -1) if public.y is None else public.y[at]),
         test=Holdout(features(test.X, for_test) if len(for_test) else X_public[:0], judged[test.y[for_test]]),
         budget=parts.budget,

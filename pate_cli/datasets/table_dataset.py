@@ -81,8 +81,9 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
             form |= {key: public.written.form[key] for key in ("delimiter", "quote")}
     private = read(where, text)
     _check_target(target, private)
+    labelled = None
     if declared is not None and declared.target_missing == "dropped":
-        private = private.labelled(target, declared.missing, options.classes or declared.classes)
+        private, labelled = private.labelled(target, declared.missing, options.classes or declared.classes)
     asked: Sequence[Ask] = ()
     of_undeclared: Sequence[str] = ()
     if declared is None:
@@ -128,7 +129,7 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
         encoder=TableEncoder(replace(schema, target=target)),
         persons=persons,
         person_column=unit,
-        labelled_alone=declared is not None and declared.target_missing == "dropped",
+        labelled=labelled,
         bought=buys_classes,
     )
     bought = [target] * buys_classes

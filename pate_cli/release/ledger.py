@@ -29,6 +29,9 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pate_cli.checks import Check, OneOf, Real, Whole
 from pate_cli.errors import ConfigError, InputError, shortened
 from pate_cli.types import Dataset, PrivacyLoss
@@ -67,7 +70,7 @@ class Protected:
     @classmethod
     def by(cls, dataset: Dataset) -> Protected:
         """What releases of a data set protect; where others are left out, records that have a label alone."""
-        return cls(dataset.person_column, _LABELLED if dataset.labelled_alone else "replace")
+        return cls(dataset.person_column, "replace" if dataset.labelled is None else _LABELLED)
 
     @property
     def whole(self) -> Protected:
@@ -210,15 +213,25 @@ class Ledger:
             f" accepted: {accepted}"
         )
 
-    def check_public(self, n_records: int, n_public: int) -> None:
-        """Raise InputError if a release of these sizes cannot have the public rows that are fixed."""
-        if self.public and n_records != self.public.n_records:
+    def check_public(self, records: NDArray[np.bool_], n_public: int) -> None:
+        """Raise InputError if a release cannot have the public rows that are fixed.
+
+        `records` says which records of the file it has, and `n_public` how many it makes public.
+        """
+        if self.public is None:
+            return
+        n_records, accepted = len(records), "accepted: the options of dataset that it had"
+        if n_records != self.public.n_records:
             raise InputError(
                 f"ledger of {self.name}: the first release had {self.public.n_records} records to choose"
-                f" its public points from, this one has {n_records}: other rows would be open; accepted:"
-                " the options of dataset that it had"
+                f" its public points from, this one has {n_records}: other rows would be open; {accepted}"
             )
-        if self.public and n_public != len(self.public.rows):
+        if without := int((~records[list(self.public.rows)]).sum()):
+            raise InputError(
+                f"ledger of {self.name}: {without} of the records whose features the first release opened"
+                f" have no label here, and are left out: other rows would be open; {accepted}"
+            )
+        if n_public != len(self.public.rows):
             accepted = (
                 f"{len(self.public.rows)}, the public points that the first release on the ledger of"
                 f" {self.name} fixed: with others, the features of more records would be open"

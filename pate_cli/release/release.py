@@ -51,16 +51,19 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
     ledger = ledgers.find(run.dataset.checksum, partial(record_digests, run.dataset))
     protects = Protected.by(run.dataset)
     ledger.check_protects(protects, run.whole.guarantee)
+    labelled = run.dataset.labelled
+    in_file = np.ones(run.dataset.n_records, dtype=bool) if labelled is None else labelled
     if run.dataset.public is None:
-        ledger.check_public(run.dataset.n_records, run.sizes.n_public)
+        ledger.check_public(in_file, run.sizes.n_public)
     ledger.check_room(run.whole.guarantee)
     for warning in run.warnings:
         terminal.notice(warning)
     streams, public = pipeline.Streams.fresh(), None
     if run.dataset.public is None:  # else no row of the private file becomes public
         drawn = np.sort(streams.split.permutation(run.dataset.n_records)[: run.sizes.n_public])
-        public = ledger.public or PublicRows(run.dataset.n_records, tuple(drawn.tolist()))
-        run = replace(run, public_rows=np.array(public.rows, dtype=np.int64))
+        numbers = np.flatnonzero(in_file)
+        public = ledger.public or PublicRows(len(in_file), tuple(numbers[drawn].tolist()))
+        run = replace(run, public_rows=np.searchsorted(numbers, public.rows))
     id = secrets.token_hex(8)
     result = files.record(run, raw, id)
     files.claim(directory, result)

@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from pate_cli import cli
@@ -241,10 +242,10 @@ def test_the_first_charge_fixes_the_public_rows(ledgers, fingerprint):
     ledger = ledgers.find(CHECKSUM)
     assert (len(ledger.entries), ledger.public) == (4, ROWS)
     with pytest.raises(ConfigError, match=r"split\.public: got 2; accepted: 3, the public points that the"):
-        ledger.check_public(100, 2)
+        ledger.check_public(np.ones(100, dtype=bool), 2)
     with pytest.raises(InputError, match=r"ledger of mushroom: the first release had 100 records .* has 99"):
-        ledger.check_public(99, 3)
-    ledger.check_public(100, 3)
+        ledger.check_public(np.ones(99, dtype=bool), 3)
+    ledger.check_public(np.ones(100, dtype=bool), 3)
 
 
 # -- what is protected

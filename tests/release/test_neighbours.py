@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pate_cli import pipeline
 from pate_cli.cli import main
 
 pytest.importorskip("opendp")
@@ -152,3 +154,33 @@ def test_a_release_says_that_it_is_not_protected_whether_a_record_has_a_label(un
         )
         assert "whether one has" in shown
     assert sizes[1] < sizes[0] == (120 if unit else 240)
+
+
+def test_with_another_target_the_same_records_are_open(monkeypatch):
+    """They were numbered among those that have a label, so another target opened the columns of others."""
+    monkeypatch.setattr(pipeline.Streams, "fresh", lambda: pipeline.Streams.of(5, 0))
+    rng, told = np.random.default_rng(0), []
+    rows = [[f"{x:.3f}", *np.where(rng.random(3) < x, "no", "yes")] for x in rng.random(300)]
+    for column, first in enumerate(
+        (0, 5, 50), 1
+    ):  # nine records have no label of each; some of these are open
+        for row in rows[first : first + 9]:
+            row[column] = ""
+    write("own.csv", rows, ("x", *"abc"))
+    for target in "abc":
+        others = "".join(f", {name}: {{kind: ignored}}" for name in "abc".replace(target, ""))
+        columns = f"columns: {{x: {{kind: number, low: 0, high: 1}}{others}}}"
+        Path("s.yaml").write_text(f"target: {target}\ntarget_missing: dropped\n{columns}\n")
+        data = ["dataset=csv", "dataset.path=own.csv", "dataset.schema=s.yaml", "dataset.unit=null"]
+        said("ledger", "init", *data, "dataset.classes=[no,yes]", "--eps", "20", "--delta", "0.1")
+        run = ["run", "release=true", *data, "dataset.classes=[no,yes]", *SPLIT, f"hydra.run.dir={target}"]
+        told.append(said(*run))
+    opened = json.loads(said("ledger", "show", "--json")[1])["ledgers"][0]["public"]
+    assert [code for code, *_ in told] == [0, 0, 2]
+    assert opened["n_records"] == 300
+    for target in "ab":
+        lines = Path(target, "answers.csv").read_text().split()[1:]
+        assert sorted(int(line.partition(",")[0]) for line in lines) == opened["rows"]
+    assert re.search(
+        r"ledger of own.csv: \d of the records whose features the first release opened", told[2][2]
+    )
