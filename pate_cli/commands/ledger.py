@@ -20,6 +20,7 @@ from pate_cli.errors import ConfigError, count_of, one_line
 from pate_cli.release import Ledger, Protected, open_ledgers
 from pate_cli.release.ledger import shown
 from pate_cli.release.verification import charged_elsewhere
+from pate_cli.results.sentences import rounded_up
 from pate_cli.results.settings import dataset_name
 from pate_cli.terminal import err, notice, out
 
@@ -150,7 +151,7 @@ def _entries(ledger: Ledger) -> Iterator[tuple[str, ...]]:
         note = [entry.note, entry.purpose]
         note += ["no certificate: it was not finished"] if charge and entry.id not in certified else []
         id = entry.id[:8] if charge else ""
-        cost = f"{entry.eps:g}", f"{entry.delta:.4g}"
+        cost = f"{entry.eps:g}", f"{rounded_up(entry.delta, 4):.4g}"
         time = entry.time[:16].replace("T", " ")
         yield time, _KINDS[entry.kind], id, *cost, one_line("; ".join(filter(None, note)))
 

@@ -13,6 +13,7 @@ from pate_cli.features.bought import SHARE
 from pate_cli.results.marks import listed
 from pate_cli.results.next_steps import NextStep
 from pate_cli.results.page import Report
+from pate_cli.results.sentences import rounded_up
 from pate_cli.results.tables import ABSENT, Head, Table, number
 
 __all__ = ["one", "points"]
@@ -28,9 +29,9 @@ def one(row: Row, trained_on: int) -> Report:
     sizes, n, eps = p.sizes, p.n_teachers, config.eps
     person = p.dataset.person_column is not None
     counted = "persons" if person else "records"
-    finite = math.isfinite(eps)
+    finite, delta = math.isfinite(eps), f"{rounded_up(p.delta, 2):.2g}"
     each_one = "label" if config.split.mode == "label_private" else counted[:-1]
-    under = f"under a guarantee of eps {eps:g}, delta {p.delta:.2g} for each {each_one}"
+    under = f"under a guarantee of eps {eps:g}, delta {delta} for each {each_one}"
     under = under if finite else "without privacy"
     ell = p.mechanism.describe().get("ell")
     each = ""
@@ -71,7 +72,7 @@ def one(row: Row, trained_on: int) -> Report:
             (
                 "guarantee",
                 f"eps {eps:g}",
-                f"delta {p.delta:.2g}; {p.protects.rpartition('; ')[0]}; of one run",
+                f"delta {delta}; {p.protects.rpartition('; ')[0]}; of one run",
             )
         )
     return Report(answer=answer, table=Table([], []), lines=lines, notes=[_FREE], next_step=_run(row))

@@ -13,7 +13,7 @@ from pate_cli.release.certificates import page_command
 from pate_cli.release.quality import MOST, Quality
 from pate_cli.results.marks import bare, listed, name, quoted
 from pate_cli.results.page import Fact, Page, Report, Section
-from pate_cli.results.sentences import GLOSSARY, meaning_of_eps
+from pate_cli.results.sentences import GLOSSARY, meaning_of_eps, rounded_up
 from pate_cli.results.settings import RECORD
 from pate_cli.results.svg import best_attack
 from pate_cli.results.tables import Head, Table
@@ -98,7 +98,7 @@ class Card:
         )
 
     def _lede(self) -> str:
-        times = f"{math.exp(min(self.eps, 700)):,.3g}"
+        times = f"{rounded_up(math.exp(min(self.eps, 700)), 3):,.3g}"
         failing = f", but for a probability of {_decimal(self.delta)}" if self.delta else ""
         success = best_attack(self.eps, self.delta)
         right = f"{success:.0f}" if success < 99.5 else f"{min(success, 100.0):.4g}"
@@ -334,6 +334,7 @@ def _bound(value: Any) -> str:
 
 def _decimal(value: float) -> str:
     """A small number without an exponent, in three digits."""
+    value = rounded_up(value, 3)
     if value < 1e-9:
         return f"{value:.3g}"
     digits = max(0, 2 - math.floor(math.log10(value)))

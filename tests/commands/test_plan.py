@@ -18,6 +18,7 @@ from pate_cli.mechanisms.lnmax import Lnmax
 from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.mechanisms.votes import of_noisy_counts
 from pate_cli.privacy.svt import calibrate
+from pate_cli.results.sentences import rounded_up
 
 # the sizes of LZCW21 Table 3 on generated records: mushroom, a9a
 MUSHROOM = ["dataset.n_records=8124", "split.public=0.02", "teacher.size=100"]
@@ -82,6 +83,14 @@ def test_a_pure_guarantee_is_shown_with_delta_0(argv, rows, capsys):
     assert main(["plan", *argv]) == 0
     assert "eps 1, delta 0 for each record" in " ".join((said := capsys.readouterr().out).split())
     assert "1e-05" not in said
+
+
+def test_no_guarantee_is_rounded_down(capsys):
+    """The delta of 3,200 records, 0.0003125, was shown as 0.00031."""
+    assert main(["plan", "dataset.n_records=4000"]) == 0
+    assert capsys.readouterr().out.count("delta 0.00032") == 2
+    for number in [1e-5, 0.0, 1 / 6499, *(10 ** np.random.default_rng(0).uniform(-30, 200, 1000))]:
+        assert number <= float(f"{rounded_up(number, 3):.3g}") <= number * 1.01
 
 
 def test_the_numbers_of_a_run_state_its_guarantee_and_not_that_of_a_part():
