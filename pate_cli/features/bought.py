@@ -55,6 +55,12 @@ class ThresholdedGdp(Gdp):
 
     delta: float = 0.0  # that probability, see `Bought`
 
+    @classmethod
+    def compose(cls, counts: Mapping[Any, int], delta: float) -> tuple[float, float]:
+        """See `Event`: its own delta comes off first."""
+        texts = math.fsum(event.delta * count for event, count in counts.items())
+        return super().compose(counts, delta - texts)[0], delta
+
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdedCounts(Kind):

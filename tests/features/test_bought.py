@@ -17,6 +17,7 @@ from pate_cli.errors import InfeasibleError
 from pate_cli.features.bought import Bought, ThresholdedCounts, _tail, cells_of
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door, RecordingDoor
+from pate_cli.privacy.events import Account, compose
 from pate_cli.privacy.noise import SeededNoise
 
 TEXT, NUMBER = Column("category", bought=True, missing=True), Column(bought=True, missing=True)
@@ -109,6 +110,7 @@ def test_no_divergence_is_above_what_the_class_states(case, eps):
     event = kind.event(99)
     assert event.integers == 2 * J
     stated = gaussian.profile(eps, event.mu) + event.delta
+    assert compose(Account([event]), stated)[0] == pytest.approx(eps)
     found = divergence(columns, least, sigma, eps)
     assert found <= stated * 1.002  # of ratios rounded to 1/2000
     if case == "an only text for another":  # tau, which no sensitivity covers
