@@ -18,7 +18,7 @@ and an event is one of the sum of their scores.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -98,9 +98,10 @@ def _kinds(kind: Kind, d: int, together: int) -> tuple[Kind, ...]:
 
 def _cheaper(kind: Kind, d: int) -> Kind | None:
     """The same with half of the number that its cost grows with, as its sensitivity or its eps."""
-    for name, value in vars(kind).items():
-        if isinstance(value, float):
-            half = replace(kind, **{name: value / 2})
+    for field in fields(kind):
+        value = getattr(kind, field.name)
+        if isinstance(value, float) or field.type in (float, "float"):  # where 10 stands for 10.0, too
+            half = replace(kind, **{field.name: value / 2})
             if _eps(half.event(d)) < _eps(kind.event(d)):
                 return half
     return None

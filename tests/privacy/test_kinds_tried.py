@@ -42,7 +42,7 @@ def less(kind, cost, factor):
     )
 
 
-@pytest.mark.parametrize("cost", [0.01, 12.0])
+@pytest.mark.parametrize("cost", [0.01, 12])  # a whole number, too
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cost_too_small_by_a_factor_of_1_3_is_seen(kind, cost):
     hidden(less(kind, cost, 1.0), 3)
