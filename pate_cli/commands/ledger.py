@@ -8,20 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from pate_cli import datasets
 from pate_cli.commands.printing import print_grid
 from pate_cli.commands.reporting import say, show_next
-from pate_cli.config import command_line, parse
-from pate_cli.config.hydra_composition import compose, own_configs
-from pate_cli.datasets.multiset import record_digests
 from pate_cli.errors import ConfigError, count_of, one_line
 from pate_cli.release import Ledger, Protected, open_ledgers
 from pate_cli.release.ledger import shown
-from pate_cli.release.verification import charged_elsewhere
-from pate_cli.results.sentences import rounded_up
-from pate_cli.results.settings import dataset_name
 from pate_cli.terminal import err, notice, out
 
 if TYPE_CHECKING:
@@ -76,6 +67,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _init(options: argparse.Namespace) -> int:
+    from pate_cli import datasets  # heavy: `show` needs none of it
+    from pate_cli.config import command_line, parse
+    from pate_cli.config.hydra_composition import compose, own_configs
+    from pate_cli.datasets.multiset import record_digests
+    from pate_cli.release.verification import charged_elsewhere
+    from pate_cli.results.settings import dataset_name
+
     config = compose(command_line.checked(options.overrides), own_configs(options.config_dir))
     chosen = parse(config).dataset
     dataset = datasets.load(chosen.name, **chosen.options)
@@ -116,6 +114,8 @@ def _most_records(declared: int | None, dataset: Dataset) -> int | None:
         raise ConfigError(
             "--most-records", declared, "nothing without dataset.unit: each record is by itself"
         )
+    import numpy as np
+
     if declared < (most := int(np.bincount(dataset.persons).max())):
         raise ConfigError(
             "--most-records", declared, f"at least {most}, the records of one {dataset.person_column}"
@@ -143,6 +143,8 @@ def _show(path: str | None, *, all_rows: bool) -> int:
 
 def _entries(ledger: Ledger) -> Iterator[tuple[str, ...]]:
     """A line for each total and each charge."""
+    from pate_cli.results.sentences import rounded_up
+
     certified = {entry.id for entry in ledger.entries if entry.kind == "certificate"}
     for entry in ledger.entries:
         if entry.kind == "certificate":
