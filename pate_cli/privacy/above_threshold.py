@@ -264,10 +264,14 @@ class Comparison(Kind):
     """Decisions on consecutive numbers, paid for by the runs; values are released where they are stable."""
 
     norm = math.inf
-    on_integers = True
     runs: AboveThreshold = field(compare=False)
     asking: NDArray[np.int64] = field(compare=False)
     values: NDArray[Any] | None = field(compare=False)
+
+    @property
+    def on_integers(self) -> bool:
+        """Where the threshold is for them: the tail beyond another may be several times what is stated."""
+        return self.runs.calibration.integers
 
     def draw(self, noise: Noise, value: NDArray[Any]) -> Decisions:
         """See `Kind`."""
