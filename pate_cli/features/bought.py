@@ -46,6 +46,7 @@ _NEW_YEARS = (np.append(_YEARS, 2101) - 1970).astype("datetime64[Y]").astype("da
 
 SOURCE = "bought of private records, within eps and delta"
 _UNLIKELY = 0.01  # probability that any empty cell of a run is taken for a full one
+_LARGE = 1000.0  # deviation of noise from which a sum over its integers takes long
 _GROWN = 2.5  # deviations from which a cell beside a full one is full
 
 
@@ -362,7 +363,13 @@ def _added(after: FloatArray, sigma: float) -> int:
 
 
 def _tail(t: int, sigma: float) -> float:
-    """``P(Z >= t)`` for normal and integer noise, the larger: t a whole number."""
+    """``P(Z >= t)`` for normal and integer noise, the larger: t a whole number.
+
+    Where sigma is large the sum over integers is the integral from half of one before, but for a share of
+    ``1/(4 sigma^2)``, and beyond sigma, where the density is convex, it is below it.
+    """
+    if sigma > _LARGE:
+        return float(ndtr((0.5 - t) / sigma)) * (1 + 1e-6)
     x = np.arange(t, t + math.ceil(40 * sigma) + 1, dtype=float)
     integers = math.fsum(np.exp(-x * x / (2 * sigma**2))) / (math.sqrt(2 * math.pi) * sigma)
     return max(integers * (1 + 1e-12), float(ndtr(-t / sigma)))

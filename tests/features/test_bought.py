@@ -119,6 +119,17 @@ def test_no_divergence_is_above_what_the_class_states(case, eps):
         assert found > 0.8 * (stated - event.delta)
 
 
+def test_a_tail_of_large_noise_is_found_at_once_and_is_no_less():
+    """Integers were added up over 40 deviations: minutes at eps 1e-4, and then all memory."""
+    for sigma, deviations in ((1001.0, 0), (1001.0, 0.5), (1001.0, 8), (3e4, 5)):
+        t = round(deviations * sigma)
+        x = np.arange(t, 12 * sigma)
+        exact = math.fsum(np.exp(-x * x / (2 * sigma**2))) / (math.sqrt(2 * math.pi) * sigma)
+        assert exact <= _tail(t, sigma) <= exact * (1 + 1e-5)
+    one = Bought(("text",), ("text",), 1e-8, 1e-14, 320, 1e-12)
+    assert one.least > 7 * one.sigma
+
+
 # -- what leaves
 
 
