@@ -211,7 +211,7 @@ def take(key: str, value: object, check: Check) -> Any:
     except (ValueError, OverflowError):
         accepted = check.describe()
         if isinstance(value, str) and accepted.startswith("a number") and _is_number(value):
-            accepted += "; this is text: of a variable, ${oc.decode:${oc.env:NAME}}"
+            accepted += f"; this is text: of a variable, '{key}=\"${{oc.decode:${{oc.env:NAME}}}}\"'"
         raise ConfigError(key, value, accepted) from None
 
 

@@ -123,7 +123,7 @@ def _main(args: list[str]) -> int:
         name, rest = "plan", [text for text in rest if text != "--dry-run"]
     if name not in COMMANDS:
         return _fail(2, f"{name}: no such command; there are: {', '.join(COMMANDS)}")
-    if any(text.startswith("dataset=") and text.endswith((".yaml", ".yml")) for text in rest):
+    if any(text.startswith("dataset=") and text.rstrip("'\"").endswith((".yaml", ".yml")) for text in rest):
         rest = import_module("pate_cli.config.schemas").with_schemas(rest)
     return int(import_module(f"pate_cli.commands.{name}").main(rest))
 

@@ -22,6 +22,8 @@ def test_options_and_overrides_in_any_order():
         assert line.multirun
         assert line.overrides == ["eps=1,2", "seed=3"]
         assert line.argv == ["-m", "eps=1,2", "seed=3"]  # Hydra wants options first
+    for argv in (["--info", "eps=1"], ["eps=1", "--info"], ["eps=1", "-i"]):
+        assert parse_argv(argv).argv == ["--info=all", "eps=1"]
 
 
 def test_parameters_of_a_learner_need_not_exist_before():

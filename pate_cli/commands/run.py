@@ -6,12 +6,14 @@ log), Hydra runs them.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import io
 import shlex
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -182,11 +184,14 @@ def _show(line: command_line.CommandLine, composer: Composer) -> None:
     if "-sc" not in line.argv and "--shell-completion" not in line.argv:
         for number, job in enumerate(command_line.jobs(line)):
             composer.compose(job, number if line.multirun else None)
+    said = io.StringIO()
     try:
-        run_by_hydra(line, lambda _: [None])
+        with contextlib.redirect_stderr(said):
+            run_by_hydra(line, lambda _: [None])
     except SystemExit as end:  # Hydra's, behind its help
         if end.code:
-            raise
+            raise InputError(said.getvalue().strip().rpartition("\n")[2]) from None
+    sys.stderr.write(said.getvalue())
 
 
 def run_jobs(
@@ -266,7 +271,7 @@ def _check_replaced(place: Path, job: Row, key: str, *, force: bool) -> None:
         terminal.notice(f"{place}: a run of another configuration ({which}) is replaced")
 
 
-@contextmanager
+@contextlib.contextmanager
 def _no_trace_if_refused(target: Path, new: Sequence[Path], *, release: bool) -> Iterator[None]:
     """Remove the files of a run refused before its first repeat was done, where its directory is `new`.
 

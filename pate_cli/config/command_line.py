@@ -22,6 +22,7 @@ __all__ += ["without_place"]
 
 _FREE = re.compile(r"^(teacher|student)\.params[.=]")
 _OF_A_GROUP = re.compile(r"^(dataset|teacher|student|mechanism|compute)\.")
+_INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 _SHOWS = ("help", "hydra_help", "cfg", "info", "shell_completion")
 _MOST_JOBS = 10_000
 """All jobs of a sweep are checked before the first one is run."""
@@ -56,6 +57,10 @@ def parse_argv(argv: Sequence[str]) -> CommandLine:
     argv = current(argv)
     bare = frozenset(_key(arg) for arg in argv if arg[:1] not in ("+", "~"))
     argv = ["++" + arg if _FREE.match(arg) else arg for arg in argv]
+    argv = [
+        "--info=all" if arg in ("--info", "-i") and after not in _INFO else arg
+        for arg, after in itertools.zip_longest(argv, argv[1:])
+    ]  # what follows is an override, and Hydra would take it for what is to be shown
     parser = _parser()
     args = parser.parse_intermixed_args(argv)
     if args.resolve and not (args.cfg or args.help):
@@ -99,8 +104,7 @@ def _parser() -> _Parser:
     for flags in (["--run", "-r"], ["--multirun", "-m"], ["--shell-completion", "-sc"]):
         modes.add_argument(*flags, action="store_true")
     modes.add_argument("--cfg", "-c", choices=("job", "hydra", "all"))
-    shown = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
-    modes.add_argument("--info", "-i", nargs="?", const="all", choices=shown)
+    modes.add_argument("--info", "-i", choices=_INFO)
     return parser
 
 
@@ -134,7 +138,7 @@ def jobs(line: CommandLine) -> list[list[str]]:
     if not line.multirun:
         return [line.overrides]
     count, points = 1, dict[str, list[str]]()
-    for text, override in zip(line.overrides, parsed, strict=True):
+    for text, override in zip(line.as_typed(line.overrides), parsed, strict=True):
         points[override.get_key_element()] = values = _points(text, override)
         count *= 1 if line.sweeper else len(values)
         if count > _MOST_JOBS:
@@ -154,7 +158,8 @@ def _parsed(text: str, line: CommandLine) -> Override:
     try:
         override = parser.parse_override(text)
     except (HydraException, ValueError) as error:  # the latter: more digits than Python reads
-        raise _unreadable(text, error) from error
+        raise _unreadable(line.as_typed([text])[0], error) from error
+    text = line.as_typed([text])[0]
     if not override.key_or_group:
         raise InputError(f"{text}: no key; accepted: KEY=VALUE")
     if override.key_or_group == "hydra.mode":

@@ -307,6 +307,8 @@ class Composer:
                 break
             node = node[part]
         before = "".join(f"{part}." for part in above)
+        if name in node and f"~{key}" in (text.partition("=")[0] for text in overrides):
+            return InputError(f"~{key}: it is null, so there is nothing to take away; accepted: {key}=VALUE")
         hint = did_you_mean(name, node, before)
         accepted = ", ".join(before + other for other in node) or f"none in {before.rstrip('.')}"
         return InputError(f"{key}: no such key{hint}; there are: {accepted}")

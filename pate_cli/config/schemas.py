@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from pate_cli.datasets.schema import read_schema
 from pate_cli.errors import ConfigError
 
 __all__ = ["with_schemas"]
+
+_PART = re.compile(r"""'[^']*'|"[^"]*"|[^,]+""")
+"""One of the values of a sweep, in quotes or not."""
 
 
 def with_schemas(argv: Sequence[str]) -> list[str]:
@@ -22,10 +26,11 @@ def with_schemas(argv: Sequence[str]) -> list[str]:
     out: list[str] = []
     for text in argv:
         key, _, file = text.partition("=")
-        if key != "dataset" or not file.endswith((".yaml", ".yml")):
+        if key != "dataset" or not file.rstrip("'\"").endswith((".yaml", ".yml")):
             out.append(text)
             continue
-        files = [file] if Path(file).is_file() else file.split(",")
+        parts = [file] if Path(file).is_file() else _PART.findall(file)
+        files = [part[1:-1] if part[0] in "'\"" else part for part in parts]
         kinds = {_kind(path or read_schema(each).data, each) for each in files}
         if len(kinds) > 1:
             accepted = "schemas of one kind of file; pate frontier --tables takes any"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pate_cli.cli import main
 from pate_cli.commands.methods import DEFAULT_METHODS, Named, budgets, methods, plan_frontier, tables
 from pate_cli.config.schemas import with_schemas
 from pate_cli.errors import InputError
@@ -98,7 +99,7 @@ def test_every_method_at_every_budget_and_the_same_teachers():
     assert plan.rows[0].config.eps == float("inf")
 
 
-def test_schemas_stand_for_their_data_in_a_sweep_and_among_tables(tmp_path, monkeypatch):
+def test_schemas_stand_for_their_data_in_a_sweep_and_among_tables(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, data in (("a", "a.csv"), ("b c", "b c.csv"), ("j", "j.jsonl")):
         Path(f"{name}.schema.yaml").write_text(f"version: 2\ndata: {data}\ncolumns:\n  a: {{kind: number}}\n")
@@ -106,6 +107,10 @@ def test_schemas_stand_for_their_data_in_a_sweep_and_among_tables(tmp_path, monk
         "dataset=csv",
         "dataset.schema=a.schema.yaml,'b c.schema.yaml'",
     ]
+    quoted = with_schemas(["""dataset="b c.schema.yaml",'a.schema.yaml'"""])  # as Hydra has it
+    assert quoted == ["dataset=csv", "dataset.schema='b c.schema.yaml',a.schema.yaml"]
+    assert main(["run", 'dataset="b c.schema.yaml"', "eps=0"]) == 2
+    assert "eps: got 0" in capsys.readouterr().err
     with pytest.raises(InputError, match="schemas of one kind of file"):
         with_schemas(["dataset=a.schema.yaml,j.schema.yaml"])
     assert tables("b c.schema.yaml", ["k=dataset=j.schema.yaml"]) == [

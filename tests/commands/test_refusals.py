@@ -58,6 +58,8 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
             "+mechanism.calibration: the key is there; accepted: mechanism.cali",
         ),
         ("~oops", "oops: no such key; there are: "),
+        ("~delta=1", "~delta: it is null, so there is nothing to take away; accepted: delta=VALUE"),
+        ("--cfg job -p oops", "package 'oops' not found in config"),
         ("teacher.params=[1]", "teacher.params: got '[1]'; accepted: keys below it, as teacher.params.KEY="),
         ("hydra.job.num=x", "hydra.job.num: got x: Value 'x' of type 'str' could not be converted to Int"),
         ("mechanism=svtt", "mechanism: got 'svtt'; did you mean svt; accepted: active, "),
@@ -77,6 +79,12 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("eps", "eps: cannot be read ("),
         ("eps=1,,2", "eps=1,,2: cannot be read (nothing next to a comma); accepted: eps=1,2"),
         ("dataset.path=a=b.csv", "dataset.path=a=b.csv: cannot be read ("),
+        ("teacher.params.C=1=2", "teacher.params.C=1=2: cannot be read ("),
+        (
+            "eps=${oc.env:UNSET,1}",
+            "eps: got '1'; accepted: a number from 1e-06 to 500, or inf for no privacy; this is text: "
+            """of a variable, 'eps="${oc.decode:${oc.env:NAME}}"'""",
+        ),
         ("eps=${oops}", "eps: Interpolation key 'oops' not found"),
         ("eps=1,2", "eps=1,2: several values need -m (pate run -m ...); one value: 'eps=\"1,2\"'"),
         ("--experimental-rerun x", "unrecognized arguments: --experimental-rerun; see pate run --help"),
