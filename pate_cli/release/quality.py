@@ -101,12 +101,17 @@ class Quality:
         return s * r, s * (1 - r), (1 - s) * (1 - q), (1 - s) * q
 
     @property
+    def constant(self) -> Percent | None:
+        """How often it is right to name the most frequent class always; None where it cannot be told."""
+        return self.of("share", self.common)
+
+    @property
     def useful(self) -> bool:
         """Whether it is better than one that does not look at a record, beyond the interval."""
         if self.two and (auc := self.of("roc_auc")) is not None:
             return auc.low > 50
-        accuracy = self.of("accuracy")
-        return accuracy is not None and accuracy.low > self._share(self.common)
+        accuracy, constant = self.of("accuracy"), self.constant
+        return accuracy is not None and constant is not None and accuracy.low > constant.estimate
 
     @property
     def clause(self) -> str:
@@ -125,9 +130,9 @@ class Quality:
     @property
     def compared(self) -> str:
         """What one gets without a model, as a sentence."""
-        if not (level := self._share(self.common)):
+        if self.constant is None:
             return ""
-        share = frequency(level)
+        share = frequency(self.constant.estimate)
         return f"Always answering {self.named(self.common)} is right on {share}."
 
     @property
@@ -155,15 +160,16 @@ class Quality:
 
     def _of_two(self) -> Table:
         rare, common = (self.named(code) for code in (self.rare, self.common))
-        share, named = self._share(self.rare), None
+        constant, named = None if self.constant is None else self.constant.estimate, None
+        lesser = None if constant is None else 100 - constant
         if self.cells is not None:
             named = 100 * (self.cells[0] + self.cells[2])
         rows = [
             (f"{rare} that are found", self.of("recall", self.rare), named, "by lot"),
-            (f"named {rare} and right", self.of("precision", self.rare), share, "naming all"),
-            (f"named {common} and right", self.of("precision", self.common), 100 - share, "naming none"),
+            (f"named {rare} and right", self.of("precision", self.rare), lesser, "naming all"),
+            (f"named {common} and right", self.of("precision", self.common), constant, "naming none"),
             ("ranking (ROC AUC)", self.of("roc_auc"), 50.0, ""),
-            ("accuracy", self.of("accuracy"), max(share, 100 - share), f"always {common}"),
+            ("accuracy", self.of("accuracy"), constant, f"always {common}"),
         ]
         cells = []
         for words, figure, level, how in rows:

@@ -14,6 +14,7 @@ import pytest
 
 from pate_cli.cli import main
 from pate_cli.release.card import Card
+from pate_cli.release.quality import Quality
 from pate_cli.results.page import render
 
 pytest.importorskip("opendp")
@@ -164,8 +165,23 @@ def test_what_cannot_be_told_and_what_is_of_no_use_is_said(place):
     text = shown(facts)
     assert "This model is right on " in text
     assert "too few to tell" in text
+    assert ", always " in text
+    for name, figure in figures.items():
+        if name.startswith("share"):
+            figure |= {"told": False}
+    text = shown(facts)  # what a constant answer would get is not told either
+    assert ", always " not in text
+    assert ", naming " not in text
     figures["accuracy"] |= {"estimate": None, "told": False}
     assert "of a quality that its test cannot tell" in shown(facts)
+
+
+def test_nothing_is_better_than_a_constant_answer_that_cannot_be_told():
+    told = {"estimate": 0.4, "low": 0.3, "high": 0.5, "told": True}
+    shares = {f"share of {name}": told | {"told": False} for name in "abc"}
+    quality = Quality({"figures": {"accuracy": told, **shares}, "n": 90}, ["a", "b", "c"])
+    assert not quality.useful
+    assert "It may be no better than a constant answer" in quality.caution
 
 
 def test_certificates_of_before_are_shown_and_others_refused(place, tmp_path, capsys):
