@@ -176,7 +176,10 @@ def _run(path: Path) -> list[_Row]:
     file = path.with_name(REPEATS)
     if record.accuracy is not None and not file.is_file():
         raise DataError(f"there is no {REPEATS} beside it")
-    parsed = _parsed(file) if file.is_file() else []
+    try:
+        parsed = _parsed(file) if file.is_file() else []
+    except DataError as error:
+        raise DataError(f"{REPEATS} beside it: {error}") from error
     if parsed and "row" in parsed[0]:  # public numbers that a record has not
         public = takewhile(lambda name: name != "row", parsed[0])
         columns |= {name: parsed[0][name] for name in public if name not in columns}

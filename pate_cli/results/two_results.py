@@ -51,12 +51,13 @@ def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
     step = None
     if points is None:
         answer = f"{listed(names)} cannot be compared split by split: {why or 'no repeat has both'}."
+    elif not points.half_width and not points.mean:
+        splits = "the one split" if points.n == 1 else f"each of {points.n} splits"
+        answer = f"{listed(names)} are right on as many records in {splits}."
     elif points.half_width is None:
         points_text = ACCURACY.text(points, sign=True)
         few = "One split tells" if points.n == 1 else f"{points.n} splits that differ by the same tell"
         answer = f"{few} {listed(names)} apart by nothing that is sure: {points_text} points there."
-    elif not points.half_width and not points.mean:
-        answer = f"{listed(names)} are right on as many records in each of {points.n} splits."
     elif points.sign:
         better, worse = names if points.mean > 0 else names[::-1]
         points_text = ACCURACY.text(points if points.mean > 0 else -points)

@@ -307,6 +307,8 @@ def test_two_equal_gaps_show_no_spread():
     of = [frame({key: values[:2]}) for key, values in rows.items()]
     assert "2 splits that differ by the same tell" in compare_two(*of).answer
     assert "right on as many records in each of 2 splits" in compare_two(of[0], of[0]).answer
+    one = frame({("best", 1): [0.92]})
+    assert "right on as many records in the one split" in compare_two(one, one).answer
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 50])

@@ -277,6 +277,14 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, content, said):
         read_repeats(tmp_path / "empty")
 
 
+def test_the_file_beside_a_record_is_the_one_named(place, tmp_path):
+    shutil.copytree(place / "run", tmp_path / "run")
+    whole = (tmp_path / "run" / "repeats.csv").read_text()
+    (tmp_path / "run" / "repeats.csv").write_text(whole.rpartition(",")[0])
+    with pytest.raises(DataError, match=r"result\.json: repeats\.csv beside it: line \d+: \d+ cells, not"):
+        read_repeats(tmp_path)
+
+
 def test_a_dataset_of_files_is_called_by_the_private_one():
     assert dataset_name({"dataset": {"path": "???", "private": "a/priv.csv"}}, "csv") == "priv.csv"
     assert dataset_name({"dataset": {"path": "???"}}, "csv") == "csv"
