@@ -82,7 +82,8 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate check",
-        usage="%(prog)s --list | mechanism=NAME [mechanism.KEY=VALUE ...] [eps=E] [delta=D] [teacher=NAME]",
+        usage="%(prog)s --list | mechanism=NAME [mechanism.KEY=VALUE ...]\n"
+        "                  [eps=E] [delta=D] [teacher=NAME]",
         description="Put a mechanism, ours or of another package, to the checks that all of them pass: "
         "history replayed, values moved against the sensitivity stated, cost paid and noise drawn, calls "
         "with few and many queries, learners that fail, releases of neighbouring files, the audit. NAME may "

@@ -76,3 +76,10 @@ def test_tables_fit_80_columns(shown, commands, numbers):
     lines = shown(*commands)
     assert [line for line in lines if len(line) > 80] == []
     assert len(re.findall(r"\d ± \d+\.\d+(?![…\d])", "\n".join(lines))) >= numbers
+
+
+@pytest.mark.parametrize("command", [name for name in cli.COMMANDS if name != "run"])  # run lists groups
+def test_help_fits_80_columns(command, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert cli.main([command, "--help"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
