@@ -96,6 +96,11 @@ class TableOptions(FileOptions):
     categories: list[str] | None = option(None, _COLUMNS)
     missing: list[str] | None = option(None, Or("null", Listed(Cell(empty=True))))
 
+    @property
+    def words(self) -> list[str]:
+        """Further words for a missing value, in all columns."""
+        return [word.strip() for word in self.missing or []]
+
 
 @dataclass(frozen=True, eq=False)
 class LoadedFile:

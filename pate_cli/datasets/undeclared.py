@@ -23,7 +23,6 @@ def undeclared(
     target: str,
     unit: str | None,
     options: TableOptions,
-    words: Sequence[str],
 ) -> tuple[Schema, Sequence[Ask], Sequence[str]]:
     """The schema that a public file decides, or the one file; refuses what its owner has to decide."""
     table = private if public is None else public
@@ -50,7 +49,7 @@ def undeclared(
         unit=named,
         edits=edits,
         public=public is not None,
-        words=words,
+        words=options.words,
         used=public is None,
         source=source,
     )
