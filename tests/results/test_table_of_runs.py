@@ -306,3 +306,15 @@ def test_latex_says_once_what_is_the_same_in_every_row_and_breaks_at_a_page():
 )
 def test_latex_compiles(runs, typeset):
     typeset(table_of(runs).to_latex())
+
+
+def test_runs_of_other_deltas_are_told_apart():
+    """At one eps the one of the larger delta was better, and nothing said why."""
+    runs = [
+        record(config={"mechanism": "svt", "eps": 1.0, "delta": delta}, delta=delta) for delta in (1e-5, 0.1)
+    ]
+    table = table_of(runs)
+    assert [cells[heads(table).index("delta")] for cells in table.cells] == ["1e-05", "0.1"]
+    unlike = [record(dataset, config={"dataset": dataset, "delta": None}, delta=1 / n)
+              for dataset, n in (("a", 99), ("b", 999))]  # fmt: skip
+    assert "delta" not in heads(table_of(unlike))
