@@ -41,7 +41,7 @@ BUGS = [
      "a second decimal comma"),
     ("records without a label dropped unasked", "describing:describe",
      'edits.get(target, {}).get("missing") == "dropped"', 'any(table.frame[target] == "")', "no label"),
-    ("a column by one cell", "csv_files:_is_empty", "< 2", "< 1", "a cell behind the last column"),
+    ("a column by one cell", "csv_records:_is_empty", "< 2", "< 1", "a cell behind the last column"),
 ]  # fmt: skip
 
 
