@@ -215,6 +215,8 @@ def calibrate(options: Options, setting: Setting) -> Universal:
         return of_kind(first, answering, None)
     common.listable(hypotheses, first, setting, "a smaller mechanism.first")
     eps_left = setting.eps - part.eps
+    if part.eps + eps_left > setting.eps:  # rounded up
+        eps_left = math.nextafter(eps_left, 0.0)
     return of_kind(first, answering, sspp.Sspp(eps_left, hypotheses, first))
 
 

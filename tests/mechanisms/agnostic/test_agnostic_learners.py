@@ -164,6 +164,18 @@ def test_universal_splits_its_budget():
     assert alone.answering.eps == 1.0
 
 
+def test_the_shares_of_universal_are_never_more_than_its_budget():
+    """.148 of 45.379 and the rest of it add up to 45.379000000000005, which ended the program."""
+    for eps, share in (
+        (45.379, 0.148),
+        (2.3, 0.4),
+        (4.0, 0.1),
+        *np.random.default_rng(0).uniform((3, 0.5), (50, 1), (40, 2)),
+    ):
+        guarantee = planned("universal", setting(eps=float(eps)), share=float(share), first=40).guarantee
+        assert eps * (1 - 1e-15) <= guarantee.eps <= eps
+
+
 def test_universal_over_plain_sparse_vector():
     plan = planned("universal", setting(eps=2.0), answering="svt", first=40)
     assert plan.answering.guarantee.eps == plan.learning.eps == 1.0
