@@ -12,7 +12,7 @@ from pate_cli.commands.printing import print_grid
 from pate_cli.commands.reporting import say, show_next
 from pate_cli.errors import ConfigError, count_of, one_line
 from pate_cli.release import Ledger, Protected, open_ledgers
-from pate_cli.release.ledger import shown
+from pate_cli.release.ledger import exact, shown
 from pate_cli.terminal import err, notice, out
 
 if TYPE_CHECKING:
@@ -143,8 +143,6 @@ def _show(path: str | None, *, all_rows: bool) -> int:
 
 def _entries(ledger: Ledger) -> Iterator[tuple[str, ...]]:
     """A line for each total and each charge."""
-    from pate_cli.results.sentences import rounded_up
-
     certified = {entry.id for entry in ledger.entries if entry.kind == "certificate"}
     for entry in ledger.entries:
         if entry.kind == "certificate":
@@ -153,7 +151,7 @@ def _entries(ledger: Ledger) -> Iterator[tuple[str, ...]]:
         note = [entry.note, entry.purpose]
         note += ["no certificate: it was not finished"] if charge and entry.id not in certified else []
         id = entry.id[:8] if charge else ""
-        cost = f"{entry.eps:g}", f"{rounded_up(entry.delta, 4):.4g}"
+        cost = [shown(exact(number), spent=charge) for number in (entry.eps, entry.delta)]
         time = entry.time[:16].replace("T", " ")
         yield time, _KINDS[entry.kind], id, *cost, one_line("; ".join(filter(None, note)))
 
@@ -165,7 +163,10 @@ def _show_json(path: str | None) -> int:
     directory, content = open_ledgers(path), []
     for ledger in directory.ledgers():
         sums = {"total": ledger.total, "spent": ledger.spent, "left": ledger.left}
-        shares = {name: {"eps": shown(eps), "delta": shown(delta)} for name, (eps, delta) in sums.items()}
+        shares = {
+            name: {"eps": shown(eps, spent=name == "spent"), "delta": shown(delta, spent=name == "spent")}
+            for name, (eps, delta) in sums.items()
+        }
         about = {name: value for name, value in asdict(ledger).items() if name != "salt"}
         about |= {name: (held := getattr(ledger, name)) and asdict(held) for name in ("public", "protects")}
         content.append({**about, **shares, "most_records": ledger.most_records, "hashes": ledger.hashes})

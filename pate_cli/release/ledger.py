@@ -25,7 +25,7 @@ import operator
 import secrets
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -252,9 +252,9 @@ class Ledger:
             )
 
 
-def shown(number: Fraction) -> str:
-    """Six digits of a number, rounded down."""
-    context = Context(prec=6, rounding=ROUND_FLOOR)
+def shown(number: Fraction, *, spent: bool = False) -> str:
+    """Six digits of a number, rounded down; up, where that much is spent."""
+    context = Context(prec=6, rounding=ROUND_CEILING if spent else ROUND_FLOOR)
     return f"{float(context.divide(Decimal(number.numerator), Decimal(number.denominator))):.6g}"
 
 

@@ -69,9 +69,10 @@ def test_only_guarantees_are_charged(eps):
         _ledger(100.0, 0.5).check_room(PrivacyLoss(eps, 0.0, "", data_dependent=eps == 0.5))
 
 
-def test_what_is_left_is_shown_rounded_down():
+def test_what_is_left_is_shown_rounded_down_and_what_is_spent_up():
     numbers = [Fraction(x) for x in ("2", "0.1", "1/3", "0.00015386982", "0")]
     assert [shown(x) for x in numbers] == ["2", "0.1", "0.333333", "0.000153869", "0"]
+    assert [shown(x, spent=True) for x in numbers] == ["2", "0.1", "0.333334", "0.00015387", "0"]
 
 
 # -- one directory
