@@ -72,14 +72,16 @@ def _params(of: str) -> CheckedBy:
     )
 
 
-# every calibration is exact to the last digits from 1e-6 to 500: e^eps and its square are floats
+# every calibration is exact to the last digits from 1e-6 to 500: e^eps and its square are floats, and so is
+# each share of delta from 1e-300 on
 _EPS = CheckedBy(
     Real(1e-6, 500, closed_below=True, infinite=True).take,
     "a number from 1e-06 to 500, or inf for no privacy",
 )
 _DELTA = CheckedBy(
-    Or("null", Real(0, 1, open_above=True)).take,
-    "a number in (0, 1), or null for 1 / (number of private records, of persons with dataset.unit)",
+    Or("null", Real(1e-300, 1, closed_below=True, open_above=True)).take,
+    "a number from 1e-300 to below 1, or null for 1 / (number of private records, or of persons by"
+    " dataset.unit)",
 )
 _SHARE = CheckedBy(_as_typed(Or("null", Real())), "a number > 0, or null")
 _POINTS = CheckedBy(_as_typed(Or("null", Or("auto", Real(), gives="auto"))), "a number > 0, auto or null")

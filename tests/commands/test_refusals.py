@@ -23,6 +23,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "run": [
         # values
         ("eps=0", "eps: got 0; accepted: a number from 1e-06 to 500, or inf"),
+        ("delta=5e-324", "delta: got 5e-324; accepted: a number from 1e-300 to below 1, or null"),
         (f"{SMALL} teacher.count=961", "teacher.count: got 961; accepted: "),
         ("teacher.features=1", "teacher.features: got 1; accepted: auto, true or false"),
         (f"{SMALL} mechanism=active split.budget=41", "split.budget: got 41; accepted: "),
