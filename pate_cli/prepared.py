@@ -18,6 +18,9 @@ from pate_cli.types import Dataset, IntArray, Setting, Split
 
 __all__ = ["NoClasses", "Prepared", "prepare"]
 
+_ROUNDED = 1 + 1e-9
+"""What a guarantee may be of what is asked: shares of eps may add up to a last digit more."""
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -198,7 +201,8 @@ def _prepared(config: RunConfig, dataset: Dataset, C: int, *, exact: bool) -> Pr
     if len(shards) > mechanism.n_teachers:
         accepted = f"at least {len(shards)} with so many files (a file of records has a teacher of its own)"
         raise ConfigError("teacher.count", mechanism.n_teachers, accepted)
-    if guarantee.data_dependent or guarantee.eps > config.eps or guarantee.delta > delta:
+    most_eps, most_delta = config.eps * _ROUNDED, delta * _ROUNDED
+    if guarantee.data_dependent or guarantee.eps > most_eps or guarantee.delta > most_delta:
         raise RuntimeError(
             f"{mechanism.name} promises {guarantee}; asked: eps={config.eps:g}, delta={delta:g}"
         )
