@@ -23,6 +23,7 @@ from pate_cli.datasets.other_lines import (
     n_named,
 )
 from pate_cli.datasets.reading import RecordTable, Written, read_bytes
+from pate_cli.datasets.signatures import other_format
 from pate_cli.datasets.table_dataset import make_dataset
 from pate_cli.datasets.three_files import TableOptions
 from pate_cli.errors import ConfigError, DataError
@@ -31,19 +32,6 @@ from pate_cli.types import Dataset
 __all__ = ["ENCODING", "SEPARATOR", "CsvFormat", "Options", "load", "read_csv", "refused_lines"]
 
 _DELIMITERS = ",;\t|"
-_NO_TEXT = {
-    rb"PK\x03\x04": "a spreadsheet, to be saved as CSV, or an archive (then its name ends in .zip)",
-    rb"\xd0\xcf\x11\xe0": "a spreadsheet, to be saved as CSV",
-    rb"PAR1": "a Parquet file (dataset=parquet; its name ends in .parquet)",
-    rb"ARROW1": "an Arrow or Feather file, to be saved as Parquet",
-    rb"\x1f\x8b|\xfd7zXZ|BZh\d1AY": "compressed (then its name ends in .gz, .xz or .bz2)",
-    rb"\x28\xb5\x2f\xfd": "compressed by zstd, to be unpacked",
-    rb".{257}ustar|7z\xbc\xaf|Rar!\x1a": "an archive (tar, 7z or rar), to be unpacked",
-    rb"\$FL|SQLite|\x89HDF|.{84}SAS FILE": "a file of SPSS, SQLite, HDF5 or SAS, to be saved as CSV",
-    rb"%PDF-|\x80[\x02-\x05]": "a PDF, or a pickle of Python, to be saved as CSV",
-    rb"version https://git-lfs": "a pointer of Git LFS (git lfs pull gets the file)",
-    rb"<(!doctype|html|table|\?xml)": "a page or XML, to be saved as CSV",
-}
 
 
 def _separator(value: Any) -> str:
@@ -107,9 +95,8 @@ def read_csv(
     given = replace(given, header=given.header and form.get("header", True))
     columns: Mapping[str, Column] = form.get("columns", {})
     raw, checksum = read_bytes(path)
-    for mark, what in _NO_TEXT.items():
-        if re.match(mark, raw, re.DOTALL | re.IGNORECASE):
-            raise DataError(f"{path}: {what}; accepted: a CSV file")
+    if what := other_format(raw):
+        raise DataError(f"{path}: {what}; accepted: a CSV file")
     found = Written(path, key, given.header, decimal=given.decimal)
     raw = decoded(raw, given.encoding, found)
     if not raw.strip():
