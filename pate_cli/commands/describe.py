@@ -6,7 +6,7 @@ import argparse
 import hashlib
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,9 @@ from pate_cli.terminal import check_file, write_output
 __all__ = ["add_parser", "main"]
 
 _MOST = 20
+_NAMED = 8
+"""Columns that a line names."""
+
 _COMMAND = "pate data describe"
 _AS_WRITTEN = "# as written, before any edit: "
 
@@ -106,7 +109,8 @@ def main(options: argparse.Namespace) -> int:
         data = os.path.relpath(options.file, output.parent)
         schema, questions = replace(described.schema, data=data), {}
         for ask in asked:  # counts, cells and words of private records are for the screen alone
-            asks = f"{ask.question} (--set {ask.answer})" if options.public else f"{ask.key}: see {_COMMAND}"
+            asked_public = f"{ask.question}{_how(ask, schema.form)}"
+            asks = asked_public if options.public else f"{ask.key}: see {_COMMAND}"
             place = "target" if ask.column == options.target else ask.column or "format"
             questions[place if place in {*schema.columns, "target", "format"} else "columns"] = asks
         if not options.public:
@@ -196,7 +200,8 @@ def _print(table: RecordTable, found: Described, options: argparse.Namespace) ->
     if found.asked and not found.refused:
         print_line("to decide:")
         for ask in found.asked:
-            print_line(f"  {one_line(ask.column or ask.key)}: {one_line(ask.question)}{_how(ask)}")
+            how = _how(ask, found.schema.form)
+            print_line(f"  {one_line(ask.column or ask.key)}: {one_line(ask.question)}{how}")
     if found.schema.rows == "private" and not found.refused and (open_ := _open(found)):
         print_line(f"private, so not in the schema: {open_}")
         print_line("each split's public share has them, or they come")
@@ -205,14 +210,17 @@ def _print(table: RecordTable, found: Described, options: argparse.Namespace) ->
         print_line("  paid for: --set COLUMN.levels=private")
 
 
-def _how(ask: Ask) -> str:
+def _how(ask: Ask, form: Mapping[str, Any]) -> str:
     """How to answer, in words for the shell."""
     if ask.key == "persons":  # its question says `--unit`
         return f" If not: --set {shlex.quote(ask.answer)}"
-    return f"; {_answer(ask)}" if ask.column else "; --encoding, --sep or --no-header"
+    return f"; {_answer(ask, form)}"
 
 
-def _answer(ask: Ask) -> str:
+def _answer(ask: Ask, form: Mapping[str, Any]) -> str:
+    """The option that answers as proposed; `form` is how the file is written."""
+    if not ask.column:
+        return "--no-header" if ask.key == "header" else f"--encoding {form['encoding']}"
     if ask.key == "persons":
         return f"--unit {shlex.quote(ask.column)}"
     return f"--set {shlex.quote(ask.answer)}"
@@ -238,7 +246,10 @@ def _open(found: Described) -> str:
     bounds = [n for n, c in open_.items() if c.is_number and c.low is None]
     levels = [n for n, c in open_.items() if c.kind == "category" and c.levels is None]
     parts = [
-        f"{what} of {', '.join(names)}" for what, names in (("bounds", bounds), ("levels", levels)) if names
+        f"{what} of {', '.join(names[:_NAMED])}"
+        + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")
+        for what, names in (("bounds", bounds), ("levels", levels))
+        if names
     ]
     if found.schema.target and found.schema.classes is None and not found.schema.classes_bought:
         parts.append("the classes")
@@ -271,12 +282,8 @@ def _next(options: argparse.Namespace, found: Described, output: Path) -> str:
     words += ["--public"] * options.public + ["--no-header"] * options.no_header
     words += [word for text in options.missing for word in ("--missing", text)]
     words += [word for text in options.set for word in ("--set", text)]
-    answers = [_answer(ask) for ask in found.asked if ask.column]
-    if any(ask.key == "encoding" and not ask.column for ask in found.asked):
-        answers.append(f"--encoding {found.schema.form['encoding']}")
-    if any(ask.key == "header" and not ask.column for ask in found.asked):
-        answers.append("--no-header")
-    return " ".join([shlex.join(words), *dict.fromkeys(answers)])
+    answers = dict.fromkeys(_answer(ask, found.schema.form) for ask in found.asked)
+    return " ".join([shlex.join(words), *answers])
 
 
 def _print_json(table: RecordTable, found: Described, output: Path | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -36,7 +37,7 @@ class Ask:
 
 def persons_ask(name: str, distinct: int, n: int) -> Ask:
     """Ask whether the names in a column are persons."""
-    question = f"{distinct:,} names in {n:,} records: does each name a person (--unit {name})?"
+    question = f"{distinct:,} names in {n:,} records: does each name a person (--unit {shlex.quote(name)})?"
     return Ask(name, "persons", question, "no", safe=True)
 
 

@@ -195,12 +195,43 @@ def test_what_a_run_would_refuse_is_refused_at_once(rows, columns, unit, said, t
         (b"\x80\x04\x95", "a pickle of Python"),
         (b"BZh91AY&SY", ".bz2"),
         (b"<!DOCTYPE html>\n<p>a,b</p>", "a page"),
+        (b"% a comment\n\n@RELATION r\n@ATTRIBUTE a NUMERIC\n", "an ARFF file"),
+        (b"\x93NUMPY\1\0v\0", "an array of NumPy"),
+        (b"<stata_dta><header>", "a file of Stata"),
+        (b"r\2\1\0\2\0", "a file of Stata"),
+        (b"MATLAB 5.0 MAT-file", "HDF5 or Matlab"),
         (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
     ],
 )
 def test_a_file_of_another_kind_is_named(content, said, tmp_path, capsys):
     (tmp_path / "f.csv").write_bytes(content)
     assert said in described(capsys, tmp_path / "f.csv")[1]
+
+
+@pytest.mark.parametrize("first", ["PAR1", "par1", "SQLite", "Matlab", "$FL"])
+def test_a_column_is_not_taken_for_a_file_of_another_kind(first, tmp_path, capsys):
+    code, said = described(capsys, table(tmp_path / "f.csv", {first: v, "y": label}), "--target", "y")
+    assert (code, said["columns"][0]["name"]) == (0, first)
+
+
+def test_a_line_names_a_few_columns_and_what_is_asked_is_typed_as_printed(tmp_path, capsys):
+    path = table(tmp_path / "f.csv", {f"x{at}": v for at in range(30)} | {"y": label})
+    assert main(["data", "describe", str(path), "--target", "y"]) == 0
+    assert "bounds of x0, x1, x2, x3, x4, x5, x6, x7 and 22 more; the classes" in capsys.readouterr().out
+    columns = {
+        "patient no": lambda i: f"{i // 2:04}",
+        "город": lambda i: ("Москва", "Пермь")[i % 2],
+        "y": label,
+    }
+    path = table(tmp_path / "g.csv", columns, encoding="cp1251")
+    assert main(["data", "describe", str(path), "--target", "y", "--public"]) == 3
+    said = capsys.readouterr().out
+    for asked in (
+        "cp1251 or cp1253?; --encoding cp1251",
+        "(--unit 'patient no')? If not: --set 'patient no.",
+    ):
+        assert asked in said
+        assert asked in (tmp_path / "g.schema.yaml").read_text()
 
 
 def test_orders_with_a_number_sign_are_no_comments(tmp_path, capsys):
