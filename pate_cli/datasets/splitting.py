@@ -148,7 +148,7 @@ def sizes_of(dataset: Dataset, *, release: bool = False, mode: str = "records", 
         public_file=None if dataset.public is None else dataset.public.n_records,
         test_file=None if dataset.test is None else dataset.test.n_records,
         measured=not release or dataset.public is None,
-        counted=dataset.person_column or "records",
+        counted=f"persons ({person})" if (person := dataset.person_column) else "records",
         **shares,
     )
 

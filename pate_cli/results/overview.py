@@ -335,7 +335,7 @@ def warnings(row: MeasuredRow) -> list[str]:
         )
     accuracy, share = row.mean("accuracy"), row.mean("majority_class")
     if accuracy is not None and share is not None and accuracy <= share:
-        than = f"always saying the commonest class ({number(share)} of the records)"
+        than = f"always saying the commonest class ({100 * share:.1f}% of the records)"
         auc = row.mean("roc_auc")
         ranks = auc is not None and auc > _RANKS
         rather = f"; but it ranks (ROC AUC {number(auc)}): see pate predict --threshold" if ranks else ""
@@ -348,10 +348,12 @@ def warnings(row: MeasuredRow) -> list[str]:
     votes, exact = row.mean("vote_accuracy"), row.mean("ceiling")
     if accuracy is not None and votes is not None and exact is not None:
         lost = votes - exact
-        if lost > max(_LOST, _TIMES * (exact - accuracy)):
+        parts = ((votes, row["n_public"]), (exact, row["n_test"]))
+        by_chance = 2 * math.sqrt(sum(p * (1 - p) / n for p, n in parts if n) / row.n)
+        if lost > max(_LOST, _TIMES * (exact - accuracy), by_chance):
             texts.append(
-                f"the student, not privacy, is the limit: {number(exact)} on exact votes, right "
-                f"for {number(votes)} of the public points; more public points (split.public) or another "
-                "student would help"
+                f"the student, not privacy, is the limit: it is right on {100 * exact:.1f}% after exact "
+                f"votes, and these are right for {100 * votes:.1f}% of the public points; more public "
+                "points (split.public) or another student would help"
             )
     return texts

@@ -163,6 +163,13 @@ def test_a_unit_counts_persons(place, mechanism):
     assert record["accuracy"]["mean"] > 0.8
 
 
+def test_a_split_of_too_many_persons_names_them(place, capsys):
+    typed = ["dataset=csv", "dataset.path=priv.csv", "dataset.target=outcome", "dataset.unit=patient_id"]
+    typed += ["split.private=0.9", "split.public=80"]
+    assert main(["run", *typed]) == 2
+    assert "at most 219 of the 300 persons (patient_id) in the private file" in capsys.readouterr().err
+
+
 def test_all_records_of_a_person_are_on_one_side(place):
     data = load("csv", path="priv.csv", target="outcome", unit="patient_id")
     parts = split(data, rng=np.random.default_rng(1), private=200, public=40)
@@ -518,7 +525,10 @@ COLUMNS = "columns of priv.csv: admitted, age, lab, ward"
             "dataset.categories=[ward,age] dataset.numeric=[age]",
             "dataset.categories: got 'age'; accepted: columns that are not in dataset.numeric",
         ),
-        ("split.private=301", "split.private: got 301; accepted: at most 300 of the 300 patient_id in the"),
+        (
+            "split.private=301",
+            "split.private: got 301; accepted: at most 300 of the 300 persons (patient_id) in the",
+        ),
         ("split.mode=label_private", "split.mode: got 'label_private'; accepted: records with dataset.unit"),
         ("dataset.sep=,", "dataset.sep=,: cannot be read (nothing next to a comma); accepted: 'dataset.sep="),
         ("dataset.decimal=comma", "dataset.decimal: got 'comma'; accepted: null, or ., or a comma: '"),

@@ -4,6 +4,7 @@ import csv
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
@@ -17,7 +18,8 @@ from sklearn.metrics import (
 from sklearn.svm import LinearSVC
 
 from pate_cli import cli
-from pate_cli.results.overview import METRICS
+from pate_cli.results.means import MeasuredRow
+from pate_cli.results.overview import METRICS, warnings
 from pate_cli.students.metrics import measure
 
 NAMES = ("a", "b", "c")
@@ -134,3 +136,14 @@ def test_a_student_that_is_the_limit_is_told_of(tmp_path, monkeypatch, capsys):
         assert cli.main(["run", *small, f"student={student}", f"hydra.run.dir={student}"]) == 0
         said.append("the student, not privacy, is the limit" in " ".join(capsys.readouterr().out.split()))
     assert said == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("n_public", "n_test", "n", "told"), [(8, 72, 1, False), (8, 72, 40, True), (400, 4000, 1, True)]
+)
+def test_points_and_records_too_few_to_tell_blame_no_student(n_public, n_test, n, told):
+    """7 of 8 points, and 55 of 72 records, are no difference."""
+    repeats = pd.DataFrame({"accuracy": [0.75] * n, "vote_accuracy": [0.875] * n, "ceiling": [0.76] * n})
+    row = MeasuredRow({"n_public": n_public, "n_test": n_test}, repeats, "ok", "")
+    said = [text for text in warnings(row) if "it is right on 76.0% after exact votes" in text]
+    assert bool(said) is told
