@@ -10,7 +10,6 @@ import contextlib
 import functools
 import hashlib
 import io
-import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +30,7 @@ from pate_cli.plugins import named, python_path
 from pate_cli.release import NoLedgerError
 from pate_cli.release.release import release
 from pate_cli.results import read_record
-from pate_cli.results.next_steps import ledger_init
+from pate_cli.results.next_steps import ledger_init, shell_words
 from pate_cli.results.record import RECORD_NAME
 from pate_cli.results.repeats import REPEATS, command_of, write_repeats_of_jobs
 from pate_cli.results.settings import row_hash
@@ -136,8 +135,8 @@ def _run(
     except NoLedgerError as error:
         cost, typed = jobs[0].prepared.whole.guarantee, line.as_typed(lists[0])
         config_dir = ["--config-dir", line.config_dir] if line.config_dir else []
-        init = shlex.join([*python_path(), *ledger_init([*config_dir, *typed], cost.eps, cost.delta)])
-        raise NoLedgerError(error.path, f"start one with: {init}") from None
+        init = shell_words([*python_path(), *ledger_init([*config_dir, *typed], cost.eps, cost.delta)])
+        raise NoLedgerError(error.path, f"start one with: {' '.join(init)}") from None
     except Exception as error:
         if not (line.multirun and type(error).__module__.startswith(_LAUNCHERS)):
             raise

@@ -24,6 +24,7 @@ __all__ = [
     "more_repeats",
     "overrides",
     "release_step",
+    "shell_words",
     "typed_value",
     "wrapped",
 ]
@@ -37,6 +38,10 @@ _PUBLIC = ("dataset.public", "split.public_from_private")
 _WIDTH = 80
 _PLAIN = re.compile(r"[\w./ ~+-]+")
 """A path that Hydra takes as it stands."""
+_TABLES = ("dataset=csv", "dataset=jsonl", "dataset=parquet")
+_FILES = ("dataset.path", "dataset.private")
+_SCHEMA = re.compile(r"[^'\"\\,$]+\.ya?ml")
+"""A file that `dataset=FILE` names, also where Hydra needs it in quotes."""
 
 
 def overrides(row: MeasuredRow) -> list[str]:
@@ -131,10 +136,23 @@ def more_repeats(answer: Advice, command: Sequence[str]) -> NextStep | None:
     return "tell more", [[*words, "--repeats", str(needed)]]
 
 
+def shell_words(command: Sequence[str]) -> list[str]:
+    """Words of a command as a shell takes them; a schema that names its data is the data set."""
+    words = list(command)
+    tables = [text for text in words if text in _TABLES]
+    schemas = [text for text in words if _key(text) == "dataset.schema"]
+    if len(tables) == len(schemas) == 1 and not any(_key(text) in _FILES for text in words):
+        schema = schemas[0].partition("=")[2].strip("'\"")
+        if _SCHEMA.fullmatch(schema):
+            words[words.index(tables[0])] = f"dataset={schema}"
+            words.remove(schemas[0])
+    return [shlex.quote(word) for word in words]
+
+
 def wrapped(command: Sequence[str], width: int = _WIDTH) -> list[str]:
     """Lines of a command that fit a terminal, continued by backslashes, so that it can be pasted."""
     lines, line = [], ""
-    for word in map(shlex.quote, command):
+    for word in shell_words(command):
         if line and len(f"{line} {word} \\") > width:
             lines.append(f"{line} \\")
             line = f"    {word}"

@@ -8,7 +8,6 @@ else is escaped.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import InputError, one_line
-from pate_cli.results.next_steps import NextStep
+from pate_cli.results.next_steps import NextStep, shell_words
 from pate_cli.results.record import RECORD_NAME
 from pate_cli.results.repeats import REPEATS, command_of
 from pate_cli.results.tables import Table
@@ -101,7 +100,7 @@ def _block(kind: str, content: Any) -> Iterator[str]:
     if kind == "table":
         yield _table(content).to_markdown().rstrip()
     elif kind == "code":
-        yield "\n".join(f"    {shlex.join(command)}" for command in content)
+        yield "\n".join(f"    {' '.join(shell_words(command))}" for command in content)
     elif kind == "pair":
         for title, items in content.items():
             yield f"{title}:"
@@ -143,7 +142,7 @@ def tokens(command: Sequence[str]) -> Markup:
     """A command that is wrapped between its words only; it is copied as it is."""
     from markupsafe import Markup
 
-    return Markup(" ").join(Markup("<span>{}</span>").format(shlex.quote(word)) for word in command)
+    return Markup(" ").join(Markup("<span>{}</span>").format(word) for word in shell_words(command))
 
 
 def cell(text: str) -> Markup:

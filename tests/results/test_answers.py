@@ -24,7 +24,7 @@ from pate_cli.results.boards import METRICS, boards_of
 from pate_cli.results.interval import Interval
 from pate_cli.results.marks import plain
 from pate_cli.results.means import rows_of
-from pate_cli.results.next_steps import release_step, wrapped
+from pate_cli.results.next_steps import release_step, shell_words, wrapped
 from pate_cli.results.report import main_table, report
 from pate_cli.results.settings import ALL_PRIVATE, LIMIT, MAJORITY
 from pate_cli.results.two_results import compare_two
@@ -351,3 +351,17 @@ def test_a_run_of_which_no_file_says_what_was_typed_proposes_no_other():
     old = frame({("best", 1): around(0.8)}).drop(columns="overrides")
     assert report(old, ["pate", "page"], {}).next_step is None
     assert report(frame({("best", 1): around(0.8)}), ["pate", "page"], {}).next_step is not None
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        (["dataset=csv", "dataset.schema='my f.schema.yaml'", "eps=1"], "'dataset=my f.schema.yaml' eps=1"),
+        (["dataset=jsonl", "dataset.schema=f.yaml"], "dataset=f.yaml"),
+        (["dataset=csv", "dataset.path=g.csv", "dataset.schema=f.yaml"], None),  # another file
+        (["dataset=csv", "dataset.schema=f.yaml,g.yaml"], None),
+        (["dataset=csv", "dataset.schema='${oc.env:HOME}/f.yaml'"], None),
+    ],
+)
+def test_a_schema_that_names_its_data_is_printed_as_the_data_set(typed, shown):
+    assert " ".join(shell_words(typed)) == (shown or shlex.join(typed))
