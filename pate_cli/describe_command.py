@@ -22,7 +22,7 @@ def schema_beside(path: Path) -> Path:
     name = path.name
     for ending in PACKED:
         name = name.removesuffix(ending)
-    return path.with_name(f"{name.rpartition('.')[0] or name}.schema.yaml")
+    return path.parent / f"{name.rpartition('.')[0] or name}.schema.yaml"
 
 
 def describe_command(path: str, options: Mapping[str, Any]) -> list[str]:

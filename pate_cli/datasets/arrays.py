@@ -11,6 +11,7 @@ import numpy as np
 
 from pate_cli.datasets.labels import Labels
 from pate_cli.datasets.reading import read_bytes
+from pate_cli.datasets.signatures import other_format
 from pate_cli.datasets.three_files import FileOptions, LoadedFile, dataset_of
 from pate_cli.datasets.unpacking import check_members
 from pate_cli.errors import DataError
@@ -40,6 +41,9 @@ def load(name: str, options: Options) -> Dataset:
 
 def _read(path: Path) -> LoadedFile:
     content, checksum = read_bytes(path)
+    if not content.startswith(b"PK"):  # an archive, of arrays
+        accepted = "an .npz file with X and y, as np.savez(FILE, X=X, y=y) writes"
+        raise DataError(f"{path}: {other_format(content) or 'no arrays of NumPy'}; accepted: {accepted}")
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             check_members(arrays.zip, len(content))

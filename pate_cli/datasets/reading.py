@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pate_cli.datasets.column import distinct_texts, is_missing
 from pate_cli.datasets.column_names import has_row_names
-from pate_cli.datasets.labels import Labels, number_in
+from pate_cli.datasets.labels import Labels, number_in, texts_of
 from pate_cli.datasets.names import normal
 from pate_cli.datasets.unpacking import unpacked
 from pate_cli.errors import DataError, shortened
@@ -133,7 +133,9 @@ class RecordTable:
     def cell(self, name: str, row: int) -> str:
         """Text of a cell, for messages; empty where a number is missing."""
         value = self.frame[name].iloc[row]
-        return "" if value != value else str(value)
+        if value != value:
+            return ""
+        return texts_of(np.array([value]))[0] if isinstance(value, float) else str(value)
 
     def labels(
         self,

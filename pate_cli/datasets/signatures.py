@@ -17,7 +17,7 @@ _FORMATS = {
     rb"\$FL[23]@|.{84}SAS FILE|HEADER RECORD\*": "a file of SPSS or SAS, to be saved as CSV",
     rb"<stata_dta|[qrs][\x01\x02]\x01\0": "a file of Stata, to be saved as CSV",
     rb"SQLite format|\x89HDF|MATLAB 5": "a file of SQLite, HDF5 or Matlab, to be saved as CSV",
-    rb"\x93NUMPY": "an array of NumPy, to be saved as arrays X and y in an .npz file (dataset=npz)",
+    rb"\x93NUMPY": "a single array of NumPy, to be saved as X and y of an .npz file (dataset=npz)",
     rb"(?i:(\s|%[^\n]*\n)*@relation\s)": "an ARFF file, to be saved as CSV",
     rb"%PDF-|\x80[\x02-\x05]": "a PDF, or a pickle of Python, to be saved as CSV",
     rb"version https://git-lfs": "a pointer of Git LFS (git lfs pull gets the file)",

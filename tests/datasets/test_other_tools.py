@@ -196,7 +196,7 @@ def test_what_a_run_would_refuse_is_refused_at_once(rows, columns, unit, said, t
         (b"BZh91AY&SY", ".bz2"),
         (b"<!DOCTYPE html>\n<p>a,b</p>", "a page"),
         (b"% a comment\n\n@RELATION r\n@ATTRIBUTE a NUMERIC\n", "an ARFF file"),
-        (b"\x93NUMPY\1\0v\0", "an array of NumPy"),
+        (b"\x93NUMPY\1\0v\0", "a single array of NumPy"),
         (b"<stata_dta><header>", "a file of Stata"),
         (b"r\2\1\0\2\0", "a file of Stata"),
         (b"MATLAB 5.0 MAT-file", "HDF5 or Matlab"),
@@ -364,6 +364,29 @@ def test_arrays_as_keras_and_c_write_them(tmp_path, capsys):
     assert main(["plan", "dataset=npz", f"dataset.path={tmp_path / 'g.npz'}"]) == 2
     assert "it holds data, target; accepted: X and y" in capsys.readouterr().err
     assert "numbers alone have no schema" in described(capsys, tmp_path / "f.npz")[1]
+    np.save(tmp_path / "X.npy", X)
+    (tmp_path / "t.npz").write_text("a,b\n1,2\n")
+    for name, is_it in (
+        ("X.npy", "a single array of NumPy, to be saved as X and y"),
+        ("t.npz", "no arrays of"),
+    ):
+        assert main(["plan", "dataset=npz", f"dataset.path={tmp_path / name}"]) == 2
+        assert f"{name}: {is_it}" in (said := capsys.readouterr().err)
+        assert said.endswith("; accepted: an .npz file with X and y, as np.savez(FILE, X=X, y=y) writes\n")
+
+
+def test_a_number_that_is_no_date_is_shown_as_it_is_written(tmp_path, capsys):
+    path = table(tmp_path / "f.csv", {"a": lambda i: 20 + i % 50, "x": v, "y": label})
+    refused = described(capsys, path, "--set", "a.kind=date")[1]["refused"]
+    assert refused[0] == {"line": 2, "why": "'a' has '20', no date"}
+
+
+@pytest.mark.parametrize("place", [".", "..", "/"])
+def test_a_directory_is_no_table(place, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["data", "describe", place, "--output", "s.yaml"]) == 2
+    assert main(["data", "describe", place]) == 2
+    assert f"{place}: cannot be read (Is a directory)" in capsys.readouterr().err
 
 
 def test_two_files_of_one_content_keep_how_each_is_written(tmp_path):
