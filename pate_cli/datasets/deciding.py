@@ -6,16 +6,15 @@ A name at most breaks a tie, and a decision needs two cells that agree.
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pate_cli.datasets.asking import Ask, Decision, as_list, persons_ask
-from pate_cli.datasets.column import ASKED, MOST_EXACT, NO_NUMBER, Column, number_of
+from pate_cli.datasets.asking import Ask, Decision
+from pate_cli.datasets.categories import FEW, HALF, NEARLY, decide_texts, identified
+from pate_cli.datasets.column import MOST_EXACT, NO_NUMBER, Column, number_of
 from pate_cli.datasets.column_names import looks_like_unit
 from pate_cli.datasets.dates import CLOCK, DATES, HAS_CLOCK, HAS_ZONE, days_of, seconds_of
 from pate_cli.datasets.distinct import Cells, Seen
@@ -23,10 +22,6 @@ from pate_cli.errors import count_of, shortened
 from pate_cli.types import FloatArray
 
 __all__ = ["decide", "point_of"]
-
-_NEARLY, _HALF, _FEW = 0.9, 0.5, 20
-_LONG, _WORDS = 40, 4
-"""Mean length, and number of words, of a free text."""
 
 _MOST_RANGES = 500
 _SENTINELS = [9.0, -1.0, -7.0, -8.0, -9.0]
@@ -40,7 +35,6 @@ _RANGE = re.compile(
     r"[<>≤≥]?\s*[$€£]?\d+k?\s*(-|–|to|bis|à)\s*[$€£]?\d+k?|[<>≤≥]=?\s*[$€£]?\d+k|\d+\s*\+", re.IGNORECASE
 )
 _LIMIT = re.compile(r"[<>≤≥]?\s*\d+\+?")
-_PAIR = re.compile(r"\d+\s*/\s*\d+")
 
 
 def point_of(columns: list[Cells], part: int | None, default: str) -> tuple[str, bool]:
@@ -92,14 +86,8 @@ def _judged(cells: Cells, values: FloatArray, decision: Decision) -> Decision:
         if why := _identifiers(cells, filled, len(values)):
             exact = cells.values is None and filled.max() >= MOST_EXACT
             distinct = int(cells.filled.sum()) if exact else len(np.unique(filled))
-            return _identified(cells, Decision(Column("ignored", why=why)), distinct, len(filled))
-    return decision
-
-
-def _identified(cells: Cells, decision: Decision, distinct: int, n: int) -> Decision:
-    """Ask whether identifiers that repeat name persons."""
-    if 2 < distinct < n and decision.column.why == "identifiers" and "persons" not in cells.given:
-        decision.asked.append(persons_ask(cells.name, distinct, n))
+            named = "persons" in cells.given
+            return identified(cells.name, named, Decision(Column("ignored", why=why)), distinct, len(filled))
     return decision
 
 
@@ -127,18 +115,18 @@ def _identifiers(cells: Cells, filled: FloatArray, n: int) -> str:
     why = "row names" if rows else "identifiers"
     if cells.used and not (rows or looks_like_unit(cells.name)):
         return ""
-    if distinct < _FEW:
-        return "row names" if rows and distinct > _NEARLY * n else ""
+    if distinct < FEW:
+        return "row names" if rows and distinct > NEARLY * n else ""
     ascending = np.count_nonzero(np.diff(filled) > 0) >= 0.95 * (len(filled) - 1)
-    if distinct >= 0.95 * len(filled) and (ascending or (rows and distinct > _NEARLY * n)):
+    if distinct >= 0.95 * len(filled) and (ascending or (rows and distinct > NEARLY * n)):
         return why
-    if looks_like_unit(cells.name) and distinct > max(_FEW, n / 10):
+    if looks_like_unit(cells.name) and distinct > max(FEW, n / 10):
         return why
     # pairs of equal numbers among uniform draws; where 9 are expected, none has a probability of e^-9
     repeats = len(filled) - distinct
     second, last = np.partition(filled, [1, len(filled) - 2])[[1, len(filled) - 2]]
     by_chance = len(filled) * (len(filled) - 1) / (2 * (float(last) - float(second) + 1))
-    few = repeats <= (1 - _NEARLY) * len(filled)
+    few = repeats <= (1 - NEARLY) * len(filled)
     return why if few and by_chance >= (max(30, 3 * repeats) if repeats else 9) else ""
 
 
@@ -156,39 +144,28 @@ def _of_texts(seen: Seen, point: tuple[str, bool], target: bool) -> Decision:
         return date
     if not target and kind in (None, "number") and (time := _time(seen, decision)):
         return time
-    return _category(seen, decision, target)
+    return decide_texts(seen, decision, target)
 
 
 def _number(seen: Seen, point: tuple[str, bool], before: Decision) -> Decision | None:
     """Decide on a column that is written like numbers; None if it is not."""
     cells, filled = seen.cells, seen.filled
     forced = cells.given.get("kind") == "number"
-    if not forced and not _like_numbers(seen):
-        return None
     units = seen.often(cells.units)
-    if len(units) > 1 and not forced and units.most_common(2)[1][1] > (1 - _NEARLY) * seen.weight:
-        if seen.part is None:
-            shown = [cells.plain[np.argmax(cells.units[u])] for u, _ in units.most_common(3)]
-            before.warnings.append(f"{', '.join(shown)}: different units, so no numbers")
+    if not forced and (not _like_numbers(seen) or _are_different(units, seen, before)):
         return None
     decision = before.instead(Column())
     mark, unsure = _decimal(seen, point)
+    if unsure and "decimal" not in cells.given:
+        decision.asked.append(Ask(cells.name, "decimal", unsure, mark))
     others = seen.often({sep: mask for sep, mask in cells.separators.items() if sep != mark})
     often = [sep for sep, _ in others.most_common(1)]
     thousands = cells.given.get("thousands") or (often[0] if often else None)
     unit = cells.given.get("unit") or (units.most_common(1)[0][0] if units else None)
     each = cells.parsed((mark, thousands, unit), number_of(mark, thousands, unit))
     ok = filled & ~np.isnan(each)
-    if unsure and "decimal" not in cells.given:
-        decision.asked.append(Ask(cells.name, "decimal", unsure, mark))
-    if not forced and seen.n(ok) < _NEARLY * seen.weight:
-        share = seen.n(ok) / seen.weight
-        if ok.sum() > _FEW or share > 0.8:
-            odd = shortened(repr(cells.plain[np.argmax(filled & ~ok & ~cells.wordy)]))
-            question = (
-                f"{share:.0%} of the cells are numbers, others are not, as {odd}: numbers or categories?"
-            )
-            before.asked.append(Ask(cells.name, "kind", question, "category"))
+    if not forced and seen.n(ok) < NEARLY * seen.weight:
+        _ask_kind(seen, ok, before)
         return None
     decision.column = Column(
         unit=unit or cells.unit or None, thousands=thousands, decimal=mark if mark != point[0] else None
@@ -207,10 +184,29 @@ def _number(seen: Seen, point: tuple[str, bool], before: Decision) -> Decision |
     return _judged(cells, cells.rest(np.where(ok, each, np.nan)[cells.codes], seen.part), decision)
 
 
+def _are_different(units: Counter[str], seen: Seen, before: Decision) -> bool:
+    """Whether a tenth of the cells has a second unit, which is said: they are no numbers."""
+    if len(units) < 2 or units.most_common(2)[1][1] <= (1 - NEARLY) * seen.weight:
+        return False
+    if seen.part is None:
+        shown = [seen.cells.plain[np.argmax(seen.cells.units[u])] for u, _ in units.most_common(3)]
+        before.warnings.append(f"{', '.join(shown)}: different units, so no numbers")
+    return True
+
+
+def _ask_kind(seen: Seen, ok: Any, before: Decision) -> None:
+    """Ask for the kind of a column of which most cells are numbers, but not nearly all."""
+    cells, share = seen.cells, seen.n(ok) / seen.weight
+    if ok.sum() > FEW or share > 0.8:
+        odd = shortened(repr(cells.plain[np.argmax(seen.filled & ~ok & ~cells.wordy)]))
+        question = f"{share:.0%} of the cells are numbers, others are not, as {odd}: numbers or categories?"
+        before.asked.append(Ask(cells.name, "kind", question, "category"))
+
+
 def _like_numbers(seen: Seen) -> bool:
     """Whether half of the cells look like numbers, and they are no codes, ranges or days."""
     cells, filled = seen.cells, seen.filled
-    if not seen.weight or seen.n(filled & cells.like) < _HALF * seen.weight:
+    if not seen.weight or seen.n(filled & cells.like) < HALF * seen.weight:
         return False
     whole = cells.mask("digits", lambda text: text.isascii() and text.isdigit())
     zeros = whole & cells.mask("zeros", lambda text: len(text) > 1 and text[0] == "0")
@@ -220,7 +216,7 @@ def _like_numbers(seen: Seen) -> bool:
         ranges = filled & cells.mask("range", _RANGE.fullmatch)
         if 2 * ranges.sum() > filled.sum() and (ranges & ~cells.mask("limit", _LIMIT.fullmatch)).any():
             return False
-    return bool((cells.dates["ymd"] & filled).sum() < _NEARLY * filled.sum())
+    return bool((cells.dates["ymd"] & filled).sum() < NEARLY * filled.sum())
 
 
 def _decimal(seen: Seen, point: tuple[str, bool]) -> tuple[str, str]:
@@ -231,7 +227,7 @@ def _decimal(seen: Seen, point: tuple[str, bool]) -> tuple[str, str]:
     votes = seen.often(cells.votes, 1)
     first, second = [*votes.most_common(2), ("", 0), ("", 0)][:2]
     if first[1] > 1:
-        both = second[1] > (1 - _NEARLY) * (first[1] + second[1])
+        both = second[1] > (1 - NEARLY) * (first[1] + second[1])
         return first[0], "both , and . stand before decimals: which does?" if both else ""
     unclear = seen.filled & (cells.separators[","] | cells.separators["."]) & ~cells.votes["."]
     if point[1] or not unclear.any():
@@ -261,7 +257,7 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
     """Decide on a column that is written like dates; None if it is not."""
     cells, filled = seen.cells, seen.filled
     forms = seen.often(cells.dates)
-    if cells.given.get("kind") != "date" and (not forms or sum(forms.values()) < _NEARLY * seen.weight):
+    if cells.given.get("kind") != "date" and (not forms or sum(forms.values()) < NEARLY * seen.weight):
         return None
     decision = before.instead(Column("date"))
     order, unsure = _order(seen) if "d-m-y" in forms else ("d-m-y", "")
@@ -324,76 +320,10 @@ def _time(seen: Seen, before: Decision) -> Decision | None:
     """Decide on times of day or durations; None if it is a column of others."""
     cells = seen.cells
     clock = seen.filled & cells.mask("time", CLOCK.fullmatch)
-    if seen.n(clock) < max(2, _NEARLY * seen.weight):
+    if seen.n(clock) < max(2, NEARLY * seen.weight):
         return None
     with_seconds = cells.mask("seconds", lambda text: text.count(":") > 1)
     form, unit = ("h:m:s", "seconds") if seen.n(clock & with_seconds) > 1 else ("h:m", "hours")
     decision = before.instead(Column(format=form, unit=unit))
     _rest(seen, seen.filled & np.isnan(cells.parsed(form, seconds_of)), decision)
-    return decision
-
-
-def _category(seen: Seen, decision: Decision, target: bool) -> Decision:
-    """Decide on texts: categories, identifiers, or nothing to learn from."""
-    cells, counts, filled, n = seen.cells, seen.counts, seen.filled, int(seen.counts.sum())
-    plain, given = cells.plain, cells.given
-    codes = filled.sum() > 1 and cells.mask("code", lambda text: re.fullmatch("[A-Z]{2}", text))[filled].all()
-    signs = seen.n(filled & cells.mask("plus", "+".__eq__)) > 1
-    word = "-" if signs else "NA" if codes and not target else ""
-    if word and not {"missing", "answers"} & given.keys():
-        decision.column = replace(decision.column, answers=[word])
-        same = (counts > 0) & cells.mask(word, word.__eq__)
-        if same.any() and not target:
-            code = "+" if signs else plain[int(np.argmax(filled))]
-            question = f"{word} ({count_of(seen.n(same), 'cell')}) is a code as {code}, not a missing value"
-            decision.asked.append(Ask(cells.name, "answers", question, as_list([word]), safe=True))
-        filled = filled | same
-    asked = [i for i in np.flatnonzero(filled & cells.wordy) if cells.low[i] in ASKED]
-    if target and asked:
-        every = [plain[i] for i in asked]
-        question = f"{', '.join(every)}: a class? Or no label (--missing {shlex.quote(every[0])})"
-        decision.asked.append(Ask(cells.name, "answers", question, as_list(every), safe=True))
-    elif asked and filled.sum() > 2 and "missing" not in given:
-        for i in asked:
-            question = f"{plain[i]!r} ({count_of(int(counts[i]), 'cell')}) is taken for missing"
-            decision.ask_missing(cells.name, plain[i], question)
-        filled = filled & ~np.isin(np.arange(len(filled)), asked)
-    n_filled = seen.n(filled)
-    names = [plain[i] for i in np.flatnonzero(filled)]
-    if "case" not in given:
-        variants: dict[str, set[str]] = {}
-        for text in names:
-            variants.setdefault(text.casefold(), set()).add(text)
-        if merged := [" = ".join(map(shortened, sorted(v))) for v in variants.values() if len(v) > 1]:
-            decision.warnings.append(f"{', '.join(merged[:3])}: they differ in capitals alone, and are one")
-        names = [min(texts) for texts in variants.values()]
-    distinct = len(names)
-    if target or given.get("kind") == "category":
-        return decision
-    if distinct <= 1:
-        if n - n_filled > 0.1 * n and distinct:
-            if "empty" not in given:
-                only = shortened(repr(names[0]))
-                question = f"an empty cell ({n - n_filled:,} of them) beside {only}: missing, or no?"
-                decision.asked.append(Ask(cells.name, "empty", question, "missing", safe=True))
-            return decision
-        return decision if cells.used else decision.ignored("constant")
-    mean = sum(map(len, names)) / distinct
-    words = sum(text.count(" ") + 1 for text in names) / distinct
-    if distinct > 0.3 * n_filled and (words >= _WORDS or mean > _LONG):
-        return decision.ignored("free text")
-    if distinct >= _FEW and sum(bool(_PAIR.fullmatch(t)) for t in names) > _NEARLY * distinct:
-        out = decision.ignored("two numbers in a cell")
-        question = "two numbers in a cell: two columns of the file?"
-        out.asked.append(Ask(cells.name, "kind", question, "ignored", safe=True))
-        return out
-    stems = {re.sub(r"\d+", "", text) for text in names} if distinct >= _FEW else set()
-    serial = len(stems) == 1 and all(re.search(r"\d{3}", text) for text in names)
-    many = distinct > _HALF * n_filled and n_filled >= _FEW
-    named = looks_like_unit(cells.name) and distinct > max(_FEW, n / 10)
-    if not any(ask.key == "kind" for ask in decision.asked) and (
-        many or (serial and 20 * distinct > n) or named
-    ):
-        why = "row names" if cells.row_names else "identifiers"
-        return _identified(cells, decision.ignored(why), distinct, n_filled)
     return decision

@@ -110,18 +110,12 @@ def describe(
             if name not in asked_of:
                 asked.append(persons_ask(name, distinct, len(table.frame)))
     classes = _classes(found.get(target or ""), edits.get(target or "", {}), public, rows, target)
-    if target is not None and len(table.frame) < n_records:
-        missing[target] = n_records - len(table.frame)
-    elif target is not None and missing.get(target):
-        question = f"{count_of(missing[target], 'record')} without a label: leave out? Then it is not"
-        question += " protected whether a record has one"
-        asked.append(Ask(target, "missing", question, "dropped"))
-    of_target = found.get(target or "")
-    if target is not None and of_target is not None and classes is None and not of_target.bought:
-        every = of_target.levels or []
-        if odd := [level for level in every if is_missing(level, words)]:  # a run takes it for none
-            question = f"{', '.join(odd)}: a class? Then all classes are declared"
-            asked.append(Ask(target, "levels", question, as_list(every), safe=True))
+    if target is not None:
+        if n_dropped := n_records - len(table.frame):
+            missing[target] = n_dropped
+        asked += _asked_of_target(
+            target, found.get(target), classes, words, 0 if n_dropped else missing.get(target, 0)
+        )
     for name, kind in table.unread.items():
         columns[name] = found[name] = Column("ignored", why=f"holds {kind}")
     form = written.form and {**written.form, "decimal": point}
@@ -138,6 +132,21 @@ def describe(
         classes_bought=target in found and found[target].bought,
     )
     return Described(schema, found, missing, asked, sorted(set(refused)), warnings)
+
+
+def _asked_of_target(
+    target: str, found: Column | None, classes: Sequence[str] | None, words: Sequence[str], n_missing: int
+) -> Iterator[Ask]:
+    """Questions on records without a label, and on labels that may stand for none."""
+    if n_missing:
+        question = f"{count_of(n_missing, 'record')} without a label: leave out? Then it is not"
+        question += " protected whether a record has one"
+        yield Ask(target, "missing", question, "dropped")
+    if found is not None and classes is None and not found.bought:
+        every = found.levels or []
+        if odd := [level for level in every if is_missing(level, words)]:  # a run takes it for none
+            question = f"{', '.join(odd)}: a class? Then all classes are declared"
+            yield Ask(target, "levels", question, as_list(every), safe=True)
 
 
 def _of_many(
@@ -194,31 +203,43 @@ def _decisions(
     whole = {name: decide(of_column, None, point, target=name == target) for name, of_column in cells.items()}
     if marks is None:
         return whole, point[0]
-    for name, decision in whole.items():
-        if used and name != target and decision.column.kind != "ignored":
-            idle = decide(replace(cells[name], used=False), None, point).column
-            if idle.kind == "ignored":
-                hardly = f"used, though there is hardly anything to learn from it ({idle.why})"
-                decision.warnings.append(f"{hardly}; {typed('drop', name)} leaves it out")
     parts = range(N_PARTS)
     points = [point_of(every, part, usual) for part in parts]
     for name, decision in whole.items():
-        of_column, ours = cells[name], _kept(decision.column)
+        of_column = cells[name]
+        if used and name != target and decision.column.kind != "ignored":
+            _warn_if_idle(of_column, point, decision)
         if name == target or (of_column.surely_number and len(set(points)) == 1):
             continue
-        others = [_kept(decide(of_column, part, at).column) for part, at in zip(parts, points, strict=True)]
-        settled = {*edits.get(name, {})}
-        keys = ("kind", "decimal", "thousands", "unit", "format", "answers", "why")
-        open_ = [key for key in keys if ("kind" if key == "why" else key) not in settled]
-        pairs = ((key, other) for other in others for key in open_)
-        differing = (pair for pair in pairs if getattr(ours, pair[0]) != getattr(pair[1], pair[0]))
-        if (difference := next(differing, None)) is not None:
-            key, other = difference
-            question = f"a few records decide: {key} {getattr(ours, key)} or {getattr(other, key)}"
-            key, value = ("kind", "ignored") if key == "why" else (key, getattr(ours, key))
-            if all(ask.key != key for ask in decision.asked):
-                decision.asked.append(Ask(name, key, question, "" if value is None else str(value)))
+        others = [decide(of_column, part, at).column for part, at in zip(parts, points, strict=True)]
+        _ask_if_parts_differ(name, decision, others, edits.get(name, {}))
     return whole, point[0]
+
+
+def _warn_if_idle(cells: Cells, point: tuple[str, bool], decision: Decision) -> None:
+    """Say that a column is used of which a description would make nothing."""
+    idle = decide(replace(cells, used=False), None, point).column
+    if idle.kind == "ignored":
+        hardly = f"used, though there is hardly anything to learn from it ({idle.why})"
+        decision.warnings.append(f"{hardly}; {typed('drop', cells.name)} leaves it out")
+
+
+def _ask_if_parts_differ(
+    name: str, decision: Decision, others: Sequence[Column], edits: Mapping[str, Any]
+) -> None:
+    """Ask for what some part of the records decides otherwise: else a few would decide."""
+    ours = _kept(decision.column)
+    keys = ("kind", "decimal", "thousands", "unit", "format", "answers", "why")
+    open_ = [key for key in keys if ("kind" if key == "why" else key) not in edits]
+    pairs = ((key, getattr(other, key)) for other in map(_kept, others) for key in open_)
+    for key, other in pairs:
+        if (our := getattr(ours, key)) == other:
+            continue
+        question = f"a few records decide: {key} {our} or {other}"
+        key, value = ("kind", "ignored") if key == "why" else (key, our)
+        if all(ask.key != key for ask in decision.asked):
+            decision.asked.append(Ask(name, key, question, "" if value is None else str(value)))
+        return
 
 
 def _kept(column: Column) -> Column:
