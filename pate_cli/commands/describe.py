@@ -70,59 +70,14 @@ def main(options: argparse.Namespace) -> int:
     check_file(output, [options.file, *([options.rows] if options.rows else [])])
     if output.is_file() and _edited(output.read_bytes()):
         raise InputError(f"--output {output}: was edited, and would be lost; give another, or move it away")
-    text = {options.target, options.unit} - {None}
-    table = read_table(options.file, options, text, keep=True)
-    for key in ("target", "unit"):
-        if (name := getattr(options, key)) is not None and name not in table.columns:
-            raise ConfigError(f"--{key}", name, table.choices)
-    if options.unit is not None and options.unit == options.target:
-        raise ConfigError("--unit", options.unit, "another column than --target")
-    edits = read_edits(options.set, [*table.columns, *table.unread])
-    rows = None if options.rows is None else _public_rows(options, table, text)
-    described = describe(
-        table,
-        target=options.target,
-        unit=options.unit,
-        edits=edits,
-        public=options.public,
-        rows=rows,
-        words=[word.strip() for word in options.missing],
-    )
-    _check(table, described, options)
-    if options.unit and (pair := one_person(distinct_texts(table.frame[options.unit])[0], table.decimal)):
-        described = replace(described, warnings=[*described.warnings, f"{options.unit!r}: {pair}"])
-    given = {key for key in ("encoding", "sep") if getattr(options, key) is not None}
-    asked = [
-        ask
-        for ask in described.asked
-        if ask.key not in given and (ask.key != "header" or not options.no_header)
-    ]
-    described = replace(described, asked=asked)
-    if options.target and not any(c.kind != "ignored" for c in described.schema.columns.values()):
-        if not described.schema.columns:
-            raise DataError(f"{options.file}: no column but {options.target!r}, so none to learn from")
-        shown = "; ".join(f"{name!r}: {column.why}" for name, column in described.schema.columns.items())
-        accepted = "--set COLUMN.kind=number, date or category, for one at least"
-        raise DataError(f"{options.file}: no column to learn from ({shown}); accepted: {accepted}")
-    code = 2 if described.refused else 3 if asked else 0
-    if code != 2:
-        data = os.path.relpath(options.file, output.parent)
-        schema, questions = replace(described.schema, data=data), {}
-        for ask in asked:  # counts, cells and words of private records are for the screen alone
-            asked_public = f"{ask.question}{_how(ask, schema.form)}"
-            asks = asked_public if options.public else f"{ask.key}: see {_COMMAND}"
-            place = "target" if ask.column == options.target else ask.column or "format"
-            questions[place if place in {*schema.columns, "target", "format"} else "columns"] = asks
-        if not options.public:
-            open_ = {ask.column for ask in asked if ask.key == "missing"}
-            columns = {n: replace(c, missing=None) if n in open_ else c for n, c in schema.columns.items()}
-            schema = replace(schema, columns=columns)
-        write_output(output, _signed(as_yaml(schema, questions)))
+    table, described = _described(options)
+    if not described.refused:
+        _write(described, options, output)
     if options.json:
-        _print_json(table, described, output if code != 2 else None)
+        _print_json(table, described, None if described.refused else output)
     else:
         _print(table, described, options)
-    if code == 2:
+    if described.refused:
         refused = refused_lines(options.file, described.refused, table.word)
         if len(described.refused) > len(table.written.refused):
             refused += "; accepted: --set COLUMN.missing=true (such cells are missing), COLUMN.kind=category"
@@ -130,11 +85,55 @@ def main(options: argparse.Namespace) -> int:
     if not options.json:
         print_line(f"written to {output}")
         print_line(f"next: {_next(options, described, output)}")
-    return code
+    return 3 if described.asked else 0
+
+
+def _described(options: argparse.Namespace) -> tuple[RecordTable, Described]:
+    """Read the file and decide on its columns; what an option has answered is not asked."""
+    text = {options.target, options.unit} - {None}
+    table = read_table(options.file, options, text, keep=True)
+    for key in ("target", "unit"):
+        if (name := getattr(options, key)) is not None and name not in table.columns:
+            raise ConfigError(f"--{key}", name, table.choices)
+    if options.unit is not None and options.unit == options.target:
+        raise ConfigError("--unit", options.unit, "another column than --target")
+    described = describe(
+        table,
+        target=options.target,
+        unit=options.unit,
+        edits=read_edits(options.set, [*table.columns, *table.unread]),
+        public=options.public,
+        rows=None if options.rows is None else _public_rows(options, table, text),
+        words=[word.strip() for word in options.missing],
+    )
+    _check(table, described, options)
+    warnings = [*described.warnings]
+    if options.unit and (pair := one_person(distinct_texts(table.frame[options.unit])[0], table.decimal)):
+        warnings.append(f"{options.unit!r}: {pair}")
+    answered = {key for key in ("encoding", "sep") if getattr(options, key) is not None}
+    answered |= {"header"} if options.no_header else set()
+    asked = [ask for ask in described.asked if ask.key not in answered]
+    return table, replace(described, warnings=warnings, asked=asked)
+
+
+def _write(described: Described, options: argparse.Namespace, output: Path) -> None:
+    """Write the schema; counts, cells and words of private records are for the screen alone."""
+    schema = replace(described.schema, data=os.path.relpath(options.file, output.parent))
+    questions: dict[str, str] = {}
+    for ask in described.asked:
+        asked_public = f"{ask.question}{_how(ask, schema.form)}"
+        place = "target" if ask.column == options.target else ask.column or "format"
+        place = place if place in {*schema.columns, "target", "format"} else "columns"
+        questions[place] = asked_public if options.public else f"{ask.key}: see {_COMMAND}"
+    if not options.public:
+        open_ = {ask.column for ask in described.asked if ask.key == "missing"}
+        columns = {n: replace(c, missing=None) if n in open_ else c for n, c in schema.columns.items()}
+        schema = replace(schema, columns=columns)
+    write_output(output, _signed(as_yaml(schema, questions)))
 
 
 def _check(table: RecordTable, found: Described, options: argparse.Namespace) -> None:
-    """Refuse what a run would: classes that are one, or hundreds; labels or persons written in two ways."""
+    """Refuse what a run would: classes, persons or columns from which nothing can be learnt."""
     words = found.schema.missing
     if (target := options.target) is not None and not found.found[target].bought:
         names = found.found[target].levels or []
@@ -150,6 +149,13 @@ def _check(table: RecordTable, found: Described, options: argparse.Namespace) ->
         classes_of(replace(labels, codes=codes), f"{table.path}, column {target!r} (--target)", len(codes))
     if options.unit is not None:
         table.labels(options.unit, words, "--unit", one=True, distinct=False)
+    columns = found.schema.columns
+    if target and not any(column.kind != "ignored" for column in columns.values()):
+        if not columns:
+            raise DataError(f"{options.file}: no column but {target!r}, so none to learn from")
+        shown = "; ".join(f"{name!r}: {column.why}" for name, column in columns.items())
+        accepted = "--set COLUMN.kind=number, date or category, for one at least"
+        raise DataError(f"{options.file}: no column to learn from ({shown}); accepted: {accepted}")
 
 
 def _signed(text: str) -> str:
