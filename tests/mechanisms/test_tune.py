@@ -181,7 +181,7 @@ def test_what_cannot_be_fitted_counts_nothing(tmp_path, monkeypatch):
     [
         (["eps=1,2"], "eps: has several values; candidates share data, public points and eps"),
         (["eps=1"], "pate tune: one candidate, so no choice"),
-        (["student.params.C=interval(0,1)"], "++student.params.C=interval(0,1): an interval needs a sweeper"),
+        (["student.params.C=interval(0,1)"], "student.params.C=interval(0,1): an interval needs a sweeper"),
         (["student=logistic,tree", "tune.holdout=0"], "mechanism.holdout: got 0"),
         (["student=logistic,tree", "teacher.count=auto"], "teacher.count: got 'auto'"),
         (["mechanism=tune,gaussian"], "mechanism.candidates: got 'tune'"),
