@@ -117,11 +117,10 @@ def _why(advice: Advice) -> list[tuple[str, Any]]:
     board, texts = advice.board, list[str]()
     for method in advice.verdicts:
         rows = [row for row in board.rows if row["method"] == method and row.status != "ok"]
-        for status in dict.fromkeys(row.status for row in rows):
-            same_status = [row for row in rows if row.status == status]
-            word = ended(status)
-            budgets = ", ".join(number(row["eps"], "g") for row in same_status)
-            texts.append(f"{name(method)} {word} at eps {budgets}: {same_status[-1].reason}")
+        for status, word in dict.fromkeys((row.status, ended(row.status, row.n)) for row in rows):
+            alike = [row for row in rows if (row.status, ended(row.status, row.n)) == (status, word)]
+            budgets = ", ".join(number(row["eps"], "g") for row in alike)
+            texts.append(f"{name(method)} {word} at eps {budgets}: {alike[-1].reason}")
     for method in advice.named(NO_USE):
         row = board.cell(method, advice.eps)
         asked, answered = (row.mean(n) if row else None for n in ("n_asked", "n_answered"))
@@ -221,7 +220,7 @@ def _all_runs(advice: Advice) -> list[tuple[str, Any]]:
         line = [name(method), number(row["eps"], "g"), number(row["n_teachers"] or None, ",.0f")]
         line += [f"{answered:.0f} of {asked:.0f}" if asked and answered is not None else ABSENT]
         line += [metric.level(row.over(metric.name), ci=True), metric.text(gap, sign=True), str(row.n)]
-        cells.append([*line, "" if row.status == "ok" else ended(row.status)])
+        cells.append([*line, "" if row.status == "ok" else ended(row.status, row.n)])
     note = "Labels: given, of those asked for, a mean over splits."
     if len(cells) > _MOST_RUNS:
         note += f" {len(cells) - _MOST_RUNS} more are in `rows.csv`."

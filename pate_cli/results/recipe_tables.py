@@ -134,7 +134,7 @@ def _measured() -> list[tuple[Head, Callable[[MeasuredRow], str]]]:
         (Head("eps used"), lambda row: _mean(row.over("eps_ex_post"), ".4g", ci=False)),
         (Head("accuracy, %"), lambda row: _percent(row.over("accuracy"))),
         (Head("label agreement, %", detail=True), lambda row: _percent(row.over("label_agreement"))),
-        (Head("status", numeric=False), lambda row: "" if row.status == "ok" else ended(row.status)),
+        (Head("status", numeric=False), lambda row: "" if row.status == "ok" else ended(row.status, row.n)),
     ]
 
 
@@ -146,7 +146,7 @@ def _compared(verdicts: dict[str, Verdict]) -> list[tuple[Head, Callable[[Measur
 
     def verdict(row: MeasuredRow) -> str:
         judged = verdicts.get(row["name"])
-        return "" if judged is None else ended(row.status) if row.status != "ok" else judged.word
+        return "" if judged is None else ended(row.status, row.n) if row.status != "ok" else judged.word
 
     return [
         (Head("labels", "ours"), lambda row: _mean(row.over("answered"), ".1f", ci=False)),

@@ -202,10 +202,11 @@ def _notes(advice: Advice) -> list[str]:
         methods_by_reason: dict[str, dict[str, None]] = {}
         for row in advice.board.rows:
             if row.reason:
-                methods_by_reason.setdefault(f"{ended(row.status)}: {row.reason}", {})[row["method"]] = None
+                reason = f"{ended(row.status, row.n)}: {row.reason}"
+                methods_by_reason.setdefault(reason, {})[row["method"]] = None
         return [f"{listed(map(name, methods))} {reason}" for reason, methods in methods_by_reason.items()]
     stopped = [
-        f"{_row_name(row)}: {ended(row.status)}: {row.reason}"
+        f"{_row_name(row)}: {ended(row.status, row.n)}: {row.reason}"
         for row in advice.board.every
         if row.status in _ENDED
     ]

@@ -16,7 +16,19 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from pate_cli.results.interval import FEWEST, LEVEL, MOST_TIMES, Interval, simultaneous
 
-__all__ = ["BROKE", "CANNOT", "FEWEST", "LABELS", "NOT_RUN", "OWN", "SHOWN", "TOO_FEW", "UNKNOWN", "VERDICTS"]
+__all__ = [
+    "BROKE",
+    "CANNOT",
+    "FEWEST",
+    "LABELS",
+    "NOT_FINISHED",
+    "NOT_RUN",
+    "OWN",
+    "SHOWN",
+    "TOO_FEW",
+    "UNKNOWN",
+    "VERDICTS",
+]
 __all__ += ["Verdict", "VerdictWord", "above", "at_least", "close", "code_of", "combined", "compare"]
 __all__ += ["counted", "counts_of", "ended", "rule"]
 
@@ -54,6 +66,7 @@ SHOWN: dict[str, str] = {
 """Words as they are shown, and written to files."""
 
 CANNOT, BROKE, NOT_RUN = "cannot run", "broke off", SHOWN["missing"]
+NOT_FINISHED = "not finished"
 UNKNOWN, TOO_FEW = SHOWN["undecided"], SHOWN["no verdict"]
 _ENDED = {"infeasible": CANNOT, "refused": CANNOT, "ok": UNKNOWN}
 _ENDED |= dict.fromkeys(("missing", NOT_RUN, "interrupted", "running", "killed"), NOT_RUN)
@@ -73,9 +86,10 @@ def code_of(word: str) -> VerdictWord:
     return codes[word]  # type: ignore[return-value]
 
 
-def ended(status: str) -> str:
-    """Word for a row without numbers."""
-    return _ENDED.get(status, BROKE)
+def ended(status: str, n: int = 0) -> str:
+    """Word for a row that was not done, of which `n` repeats were."""
+    word = _ENDED.get(status, BROKE)
+    return NOT_FINISHED if n and word == NOT_RUN else word
 
 
 def counts_of(words: Iterable[str]) -> list[str]:

@@ -365,3 +365,15 @@ def test_a_run_of_which_no_file_says_what_was_typed_proposes_no_other():
 )
 def test_a_schema_that_names_its_data_is_printed_as_the_data_set(typed, shown):
     assert " ".join(shell_words(typed)) == (shown or shlex.join(typed))
+
+
+def test_a_row_that_was_killed_after_some_splits_is_not_called_not_run():
+    repeats = frame({("best", 1): [0.9, 0.91], ("svt", 1): [0.8], ("active", 1): "gone"})
+    stopped = repeats[repeats["method"] != "best"].groupby("method").tail(1)
+    stopped = stopped.assign(repeat=pd.NA, status="killed", reason="gone", accuracy=np.nan)
+    kept = repeats[repeats["status"] == "ok"]
+    told = report(pd.concat([kept, stopped]), ["pate", "page"], {})
+    why = next(section for section in told.page.details if section.title.startswith("Why"))
+    ((_, texts),) = why.blocks
+    assert {"`svt` not finished at eps 1: gone", "`active` not run at eps 1: gone"} <= set(texts)
+    assert any("svt" in note and "not finished: gone" in note for note in told.notes)
