@@ -9,7 +9,7 @@ import platform
 import shlex
 import traceback
 from bisect import insort
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,23 +45,8 @@ def execute(
     store.sweep()
     table = _table_of_sweep(jobs) if sweep and len(jobs) > 1 else None
     try:
-        rows = []
-        for (name, run), job in zip(runs.items(), jobs.values(), strict=True):
-            with _ending_alone(run, sweep=sweep):
-                if job.checked is None:
-                    run.finish(job.status, job.message)
-                    if not sweep:
-                        raise job.refusal
-                    continue
-                if force:
-                    store.forget(job.key, job.config.repeats)
-                run.start(record=not sweep or job.config.repeats > 1)
-                rows.append(replace(job, spec=replace(job.spec, name=name)))
-        of_files = {text for row in rows for text in row.prepared.dataset.warnings}
-        warnings = dict.fromkeys(text for row in rows for text in row.prepared.warnings)
-        new = store.unsaid(text for text in warnings if text in of_files)
-        for warning in [text for text in warnings if text in new or text not in of_files]:
-            terminal.notice(warning, "dim")
+        rows = _started(runs, jobs, store, force=force, sweep=sweep)
+        new = _warn(rows, store)
         title = f"{rows[0].label} eps={rows[0].config.eps:g}" if len(rows) == 1 else f"{len(rows)} jobs"
         with (
             reporting(title, "repeats", lines=False) as advance,
@@ -78,22 +63,64 @@ def execute(
                     done.write(table, done.row)
         store.say(new)
     except (Exception, KeyboardInterrupt) as error:
-        expected = isinstance(error, (InputError, OSError))  # the user's to mend, or a full disk: one line
-        if isinstance(error, Exception) and (sweep or not expected):
-            text = f"pate: {schedule.reason(error)}" if expected else traceback.format_exc()
-            terminal.err().print(text, markup=False, soft_wrap=True)
-        for run in runs.values():
-            if not run.finished:
-                with contextlib.suppress(OSError):
-                    run.stop(error)
-        if table is not None:
-            with contextlib.suppress(OSError):
-                table.write()
+        _break_off(runs.values(), table, error, sweep=sweep)
+        expected = isinstance(error, (InputError, OSError))
         if not isinstance(error, Exception) or (expected and not sweep):
             raise
     if table is not None:
         table.write()
     return [run.accuracy for run in runs.values()]
+
+
+def _started(
+    runs: Mapping[str, _RunDirectory],
+    jobs: Mapping[Path, Row],
+    store: RepeatStore,
+    *,
+    force: bool,
+    sweep: bool,
+) -> list[Row]:
+    """Start the jobs that can run; of a sweep the others end with their reason, else that is raised."""
+    rows = []
+    for (name, run), job in zip(runs.items(), jobs.values(), strict=True):
+        with _ending_alone(run, sweep=sweep):
+            if job.checked is None:
+                run.finish(job.status, job.message)
+                if not sweep:
+                    raise job.refusal
+                continue
+            if force:
+                store.forget(job.key, job.config.repeats)
+            run.start(record=not sweep or job.config.repeats > 1)
+            rows.append(replace(job, spec=replace(job.spec, name=name)))
+    return rows
+
+
+def _warn(rows: Sequence[Row], store: RepeatStore) -> list[str]:
+    """Print the warnings of all jobs, each once; on a file only those that are new, which are returned."""
+    of_files = {text for row in rows for text in row.prepared.dataset.warnings}
+    warnings = dict.fromkeys(text for row in rows for text in row.prepared.warnings)
+    new = store.unsaid(text for text in warnings if text in of_files)
+    for warning in [text for text in warnings if text in new or text not in of_files]:
+        terminal.notice(warning, "dim")
+    return new
+
+
+def _break_off(
+    runs: Iterable[_RunDirectory], table: RepeatsFile | None, error: BaseException, *, sweep: bool
+) -> None:
+    """End all jobs with the error, and keep what is measured; print an error that will not be raised."""
+    expected = isinstance(error, (InputError, OSError))  # the user's to mend, or a full disk: one line
+    if isinstance(error, Exception) and (sweep or not expected):
+        text = f"pate: {schedule.reason(error)}" if expected else traceback.format_exc()
+        terminal.err().print(text, markup=False, soft_wrap=True)
+    for run in runs:
+        if not run.finished:
+            with contextlib.suppress(OSError):
+                run.stop(error)
+    if table is not None:
+        with contextlib.suppress(OSError):
+            table.write()
 
 
 def _table_of_sweep(jobs: Mapping[Path, Row]) -> RepeatsFile:
