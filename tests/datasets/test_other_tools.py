@@ -375,6 +375,17 @@ def test_arrays_as_keras_and_c_write_them(tmp_path, capsys):
         assert said.endswith("; accepted: an .npz file with X and y, as np.savez(FILE, X=X, y=y) writes\n")
 
 
+def test_a_second_header_is_no_record_to_be_mended(tmp_path, capsys):
+    """As of SurveyMonkey: with its cells missing, `Response` would be a class."""
+    path = table(
+        tmp_path / "f.csv", {"age": lambda i: 20 + i % 50 if i else "Open-Ended Response", "y": label}
+    )
+    assert main(["data", "describe", str(path), "--target", "y"]) == 2
+    said = capsys.readouterr().err
+    assert "line 2: 'age' has 'Open-Ended Response', no number" in said
+    assert said.endswith("or the file without lines that are no records, as a second header\n")
+
+
 def test_a_number_that_is_no_date_is_shown_as_it_is_written(tmp_path, capsys):
     path = table(tmp_path / "f.csv", {"a": lambda i: 20 + i % 50, "x": v, "y": label})
     refused = described(capsys, path, "--set", "a.kind=date")[1]["refused"]
