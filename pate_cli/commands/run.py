@@ -116,14 +116,7 @@ def _run(
     callbacks: list[str] = []  # that raised
     try:
         with terminal.only_writer(target, key) as new, _no_trace_if_refused(target, new, release=releases):
-            if releases and any(target.iterdir()):
-                raise ConfigError(key, str(target), "a new or an empty directory for a release")
-            if line.multirun and (earlier := command_of(target / REPEATS)) not in ("", "sweep"):
-                raise InputError(f"{key} {target}: has {REPEATS} of a {earlier}; give another directory")
-            if not line.sweeper:
-                _check_mixed(target, places, key)
-            for place, job in zip(places, jobs, strict=True):
-                _check_replaced(place, job, key, force=line.force)
+            _check_target(line, target, dict(zip(places, jobs, strict=True)), key, releases=releases)
             if plain:
                 run_here(_places(line, lists, jobs, target))
             else:
@@ -133,10 +126,7 @@ def _run(
             _end(target, command, 1, sweep=False, show=show)
         raise
     except NoLedgerError as error:
-        cost, typed = jobs[0].prepared.whole.guarantee, line.as_typed(lists[0])
-        config_dir = ["--config-dir", line.config_dir] if line.config_dir else []
-        init = shell_words([*python_path(), *ledger_init([*config_dir, *typed], cost.eps, cost.delta)])
-        raise NoLedgerError(error.path, f"start one with: {' '.join(init)}") from None
+        raise NoLedgerError(error.path, f"start one with: {_ledger_init(line, lists[0], jobs[0])}") from None
     except Exception as error:
         if not (line.multirun and type(error).__module__.startswith(_LAUNCHERS)):
             raise
@@ -148,6 +138,28 @@ def _run(
     for message in callbacks:
         terminal.notice(one_line(message[0].lower() + message[1:]))
     return code or int(bool(callbacks)), target
+
+
+def _check_target(
+    line: command_line.CommandLine, target: Path, places: Mapping[Path, Row], key: str, *, releases: bool
+) -> None:
+    """Refuse a directory that has results of another command, or other results that these would replace."""
+    if releases and any(target.iterdir()):
+        raise ConfigError(key, str(target), "a new or an empty directory for a release")
+    if line.multirun and (earlier := command_of(target / REPEATS)) not in ("", "sweep"):
+        raise InputError(f"{key} {target}: has {REPEATS} of a {earlier}; give another directory")
+    if not line.sweeper:
+        _check_mixed(target, [*places], key)
+    for place, job in places.items():
+        _check_replaced(place, job, key, force=line.force)
+
+
+def _ledger_init(line: command_line.CommandLine, overrides: Sequence[str], job: Row) -> str:
+    """The command that starts a ledger with room for this release."""
+    cost = job.prepared.whole.guarantee
+    config_dir = ["--config-dir", line.config_dir] if line.config_dir else []
+    init = ledger_init([*config_dir, *line.as_typed(overrides)], cost.eps, cost.delta)
+    return " ".join(shell_words([*python_path(), *init]))
 
 
 def _end(target: Path, command: Sequence[str], n_jobs: int, *, sweep: bool, show: Callable[..., None]) -> int:

@@ -34,47 +34,59 @@ _FEW = 4  # methods that are listed by name
 
 def headline(advice: Advice, data: str = "") -> str:
     """What was found, in one or two sentences; `data` names the records of a single row."""
-    board, metric = advice.board, advice.metric
+    board = advice.board
     value = board.values(advice.eps).get(advice.method) if advice.method else None
     if value is None:
         if board.rows and all(ended(row.status) == CANNOT for row in board.rows):
             return f"No method can run{f' on {data}' * bool(data)}: {_PLAN}."
         return f"Nothing was measured{f' on {data}' * bool(data)}: no repeat is done."
-    of_data, at = f" of {data}" if data else "", _at(advice.eps)
     if not advice.useful:
-        over, needed = advice.over_constant(advice.method), advice.repeats_over_constant
-        worse = over is not None and over.mean < 0
-        difference = f"{_points(advice, -over if over and worse else over)} {'worse' if worse else 'better'}"
-        hint = f"; about {needed:,} splits would tell" if needed else ""
-        return (
-            f"No method is better than a constant answer{at}, as far as {_splits(advice.repeats)} can tell: "
-            f"{name(advice.method)} is {difference}{hint}."
-        )
+        return _no_use(advice)
+    of_data, at = f" of {data}" if data else "", _at(advice.eps)
     level = _level(advice, value, ci=len(board.rows) == 1)
+    alone = f"{name(advice.method)}{at} {_does(advice, level)}{of_data}."
     if len(board.rows) == 1 and not advice.limit:
-        return f"{name(advice.method)}{at} {_does(advice, level)}{of_data}."
-    lost = advice.lost()
-    if lost is not None:
-        below = lost.mean >= 0
-        best = "the best model " * (advice.limit == LIMIT and not below)
-        than = f"{metric.less if below else metric.more} than {best}without privacy"
-        points = _points(advice, lost if below else -lost)
+        return alone
+    if (lost := advice.lost()) is not None:
         does = f"{at.strip().capitalize()} it {_does(advice, level)}{of_data}"
-        return f"Use {name(advice.method)}. {does}, {points} {than}."
+        return f"Use {name(advice.method)}. {does}, {_beside_limit(advice, lost)}."
     other = next(iter(advice.open), advice.runner_up)
-    if not other:
-        return f"{name(advice.method)}{at} {_does(advice, level)}{of_data}."
+    return _beside(advice, other, alone[:-1], level) if other else alone
+
+
+def _no_use(advice: Advice) -> str:
+    """Headline where no method is better than a constant answer."""
+    over, needed = advice.over_constant(advice.method), advice.repeats_over_constant
+    worse = over is not None and over.mean < 0
+    difference = f"{_points(advice, -over if over and worse else over)} {'worse' if worse else 'better'}"
+    hint = f"; about {needed:,} splits would tell" if needed else ""
+    return (
+        f"No method is better than a constant answer{_at(advice.eps)}, as far as {_splits(advice.repeats)} "
+        f"can tell: {name(advice.method)} is {difference}{hint}."
+    )
+
+
+def _beside_limit(advice: Advice, lost: Interval) -> str:
+    """What the method loses to privacy, as "2.1 points less than without privacy"."""
+    below = lost.mean >= 0
+    best = "the best model " * (advice.limit == LIMIT and not below)
+    than = f"{advice.metric.less if below else advice.metric.more} than {best}without privacy"
+    return f"{_points(advice, lost if below else -lost)} {than}"
+
+
+def _beside(advice: Advice, other: str, alone: str, level: str) -> str:
+    """Headline with the next best method; `alone` says what the method does."""
+    board, metric = advice.board, advice.metric
     gap = board.lead(advice.method, other, advice.eps)
     if gap is None or gap.half_width is None or gap.sign == 0:
         behind = gap is None or gap.mean >= 0
         points = "" if gap is None else _points(advice, gap if behind else -gap)
         by = "" if gap is None else f", with {points} {metric.less if behind else metric.more}"
-        does = f"{_does(advice, level)}{of_data}"
-        return f"{name(advice.method)}{at} {does}; {name(other)} cannot be told from it{by}."
+        return f"{alone}; {name(other)} cannot be told from it{by}."
     every = " at every eps" if advice.best_everywhere and len(board.budgets) > 1 else ""
     most = "the most accurate" if metric.unit == "points" and metric.name == "accuracy" else "the best"
     difference = f"{_points(advice, gap)} {metric.more} than {name(other)}"
-    return f"{name(advice.method)} is {most}{every}: {level}{at}, {difference}."
+    return f"{name(advice.method)} is {most}{every}: {level}{_at(advice.eps)}, {difference}."
 
 
 def _does(advice: Advice, level: str) -> str:
