@@ -10,10 +10,9 @@ from typing import Any
 from pate_cli.engine.rows import Row
 from pate_cli.errors import count_of
 from pate_cli.features.bought import SHARE
-from pate_cli.results.marks import listed
+from pate_cli.results.marks import listed, rounded_up
 from pate_cli.results.next_steps import NextStep
 from pate_cli.results.page import Report
-from pate_cli.results.sentences import rounded_up
 from pate_cli.results.tables import ABSENT, Head, Table, number
 
 __all__ = ["one", "points"]

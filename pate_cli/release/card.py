@@ -11,9 +11,9 @@ from typing import Any
 from pate_cli.errors import count_of
 from pate_cli.release.certificates import page_command
 from pate_cli.release.quality import MOST, Quality
-from pate_cli.results.marks import bare, listed, name, quoted
+from pate_cli.results.marks import bare, listed, name, quoted, rounded_up
 from pate_cli.results.page import Fact, Page, Report, Section
-from pate_cli.results.sentences import GLOSSARY, meaning_of_eps, rounded_up
+from pate_cli.results.sentences import GLOSSARY, meaning_of_eps
 from pate_cli.results.settings import RECORD
 from pate_cli.results.svg import best_attack
 from pate_cli.results.tables import Head, Table

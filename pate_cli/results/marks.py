@@ -1,12 +1,13 @@
-"""Marks in sentences: words in backticks are names, as typed; `**` stands around strong ones."""
+"""Parts of sentences: words in backticks are names, as typed; `**` stands around strong ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import ROUND_CEILING, Context
 
 from pate_cli.errors import one_line
 
-__all__ = ["bare", "listed", "name", "plain", "quoted"]
+__all__ = ["bare", "listed", "name", "plain", "quoted", "rounded_up"]
 
 
 def bare(text: object) -> str:
@@ -33,3 +34,8 @@ def listed(texts: Iterable[str], last: str = "and") -> str:
     """Texts as a list in a sentence."""
     *most, end = [*texts] or [""]
     return f"{', '.join(most)} {last} {end}" if most else end
+
+
+def rounded_up(number: float, digits: int) -> float:
+    """The number of a guarantee to so many digits, never below what is proved."""
+    return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(number))))

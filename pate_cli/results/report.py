@@ -20,7 +20,7 @@ from pate_cli.results.answers import NO_USE, UNLIKE, USE, Advice, advise, measur
 from pate_cli.results.boards import ACCURACY, Board, Metric, boards_of
 from pate_cli.results.details import details, eps_figure, splits_of
 from pate_cli.results.many_tables import tables_report
-from pate_cli.results.marks import listed, name, plain
+from pate_cli.results.marks import listed, name, plain, rounded_up
 from pate_cli.results.means import MeasuredRow, flat, rows_of
 from pate_cli.results.next_steps import compare_methods, more_repeats, release_step, typed_value
 from pate_cli.results.overview import overview
@@ -234,7 +234,7 @@ def _lines(advice: Advice) -> list[tuple[str, str, str]]:
     if row["eps"] == math.inf:
         lines.append(("guarantee", "none", ""))
     elif row["eps"] is not None:
-        failing = "" if row["delta"] is None else f"delta {sentences.rounded_up(row['delta'], 3):.3g}, "
+        failing = "" if row["delta"] is None else f"delta {rounded_up(row['delta'], 3):.3g}, "
         what = sentences.protected([row])
         lines.append(("guarantee", f"eps {row['eps']:g}", f"{failing}for {what}, of one run"))
     if row["n_teachers"]:
@@ -263,11 +263,7 @@ def _facts(advice: Advice) -> list[Fact]:
     if math.isfinite(advice.eps):
         finite = [r for r in board.every if r["eps"] is not None and math.isfinite(r["eps"])]
         deltas = {r["delta"] for r in finite} - {None}
-        delta = (
-            f", delta {'at most ' * (len(deltas) > 1)}{sentences.rounded_up(max(deltas), 2):.2g}"
-            if deltas
-            else ""
-        )
+        delta = f", delta {'at most ' * (len(deltas) > 1)}{rounded_up(max(deltas), 2):.2g}" if deltas else ""
         facts.append(Fact("Guarantee", f"{sentences.protected(finite)}{delta}", "for each eps, of one run"))
     same = "the same for every method" if len(board.methods) > 1 and not advice.named(UNLIKE) else ""
     facts.append(Fact("Measured", splits_of(advice), same))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, Context
 
 from pate_cli.errors import count_of
 from pate_cli.results.answers import (
@@ -25,7 +24,7 @@ from pate_cli.results.settings import LIMIT, RECORD
 from pate_cli.results.verdicts import BROKE, CANNOT, NOT_RUN, TOO_FEW, UNKNOWN, ended
 
 __all__ = ["GLOSSARY", "INSIDE", "caution", "constant_clause", "cost", "headline", "lede"]
-__all__ += ["meaning_of_eps", "protected", "rounded_up", "verdict_rule"]
+__all__ += ["meaning_of_eps", "protected", "verdict_rule"]
 
 INSIDE = "**Keep these numbers inside:** they come from private records, without protection."
 _PLAN = "that follows from their settings, before any work"
@@ -206,11 +205,6 @@ def protected(rows: Sequence[MeasuredRow]) -> str:
     """What the guarantees of rows are for: one record, its label, or all records of one person."""
     private = [row for row in rows if row["eps"] is not None and math.isfinite(row["eps"])]
     return " or ".join(dict.fromkeys(row["protects"] or RECORD for row in private)) or RECORD
-
-
-def rounded_up(number: float, digits: int) -> float:
-    """The number of a guarantee to so many digits, never below what is proved."""
-    return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(number))))
 
 
 def meaning_of_eps(what: str) -> str:

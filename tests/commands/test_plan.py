@@ -18,7 +18,7 @@ from pate_cli.mechanisms.lnmax import Lnmax
 from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.mechanisms.votes import of_noisy_counts
 from pate_cli.privacy.svt import calibrate
-from pate_cli.results.sentences import rounded_up
+from pate_cli.results.marks import rounded_up
 
 # the sizes of LZCW21 Table 3 on generated records: mushroom, a9a
 MUSHROOM = ["dataset.n_records=8124", "split.public=0.02", "teacher.size=100"]
