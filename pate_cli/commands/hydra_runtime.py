@@ -8,7 +8,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +105,8 @@ def run_by_hydra(
         if multiprocessing.parent_process() is not None:  # of hydra/launcher=joblib
             exit_with_parent(os.getppid())
         try:
-            with terminable():
+            # files are as typed; a job has its directory without being in it (hydra.job.chdir)
+            with terminable(), chdir(HydraConfig.get().runtime.cwd):
                 there = Path(HydraConfig.get().runtime.output_dir)
                 _note_as_typed(there / ".hydra" / "overrides.yaml", line)
                 own = hydra_composition.Composer(line.config_dir, line.config_name).own

@@ -502,3 +502,11 @@ def test_a_finished_repeat_that_states_another_guarantee_is_done_again(pate):
         code, _, err = pate("hydra.run.dir=one")
         assert (code, err) == (0, "written to one\n")
         assert numbers("one") == before
+
+
+def test_files_are_found_as_typed_where_jobs_are_in_directories_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("near.csv").write_text("x,y\n" + "".join(f"{i % 50},{'ab'[i % 50 > 25]}\n" for i in range(300)))
+    data = ["dataset=csv", "dataset.path=near.csv", "dataset.target=y", "mechanism=best", "split.public=20"]
+    assert main(["run", *data, "hydra.job.chdir=true", "hydra.run.dir=out/here"]) == 0
+    assert result("out/here")["status"] == "ok"
