@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pate_cli.datasets.asking import Ask
-from pate_cli.datasets.describing import describe
+from pate_cli.datasets.describing import Described, describe
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import Schema, typed
 from pate_cli.datasets.three_files import TableOptions
@@ -26,68 +26,71 @@ def undeclared(
 ) -> tuple[Schema, Sequence[Ask], Sequence[str]]:
     """The schema that a public file decides, or the one file; refuses what its owner has to decide."""
     table = private if public is None else public
-    edits: dict[str, dict[str, Any]] = {}
-    for key, names in (
-        ("number", options.numeric),
-        ("category", options.categories),
-        ("ignored", options.drop),
-    ):
-        for name in names or ():
-            edits.setdefault(name, {})["kind"] = key
-    for name in options.numeric or ():
-        edits[name]["missing"] = True
-    if options.columns:
-        left_out = {*table.columns} - {*options.columns, target}
-        edits |= {name: {"kind": "ignored"} for name in left_out}
-    if public is not None:  # what the private file does not have is not used
-        edits |= {name: {"kind": "ignored"} for name in {*public.columns} - {*private.columns, target}}
-    named = None if unit == AUTO else unit
-    source = "of each split's public share" if public is None else f"inferred from {public.path.name}"
     described = describe(
         table,
         target=target,
-        unit=named,
-        edits=edits,
+        unit=None if unit == AUTO else unit,
+        edits=_edits(private, public, target, options),
         public=public is not None,
         words=options.words,
         used=public is None,
-        source=source,
+        source="of each split's public share" if public is None else f"inferred from {public.path.name}",
     )
-    if described.refused:
-        line, why = described.refused[0]
-        more = f"; and {len(described.refused) - 1} more cells" if len(described.refused) > 1 else ""
-        name, cell = _named_cell(why)
-        accepted = f"{typed('numeric', name)} (such cells are missing), {typed('missing', cell)}, "
-        accepted += f"{typed('categories', name)} or {typed('drop', name)}"
-        raise DataError(f"{table.path}, {table.word} {line}: column {why}; accepted: {accepted}{more}")
+    _check_refused(table, described)
     chosen = dict(described.schema.columns)
     words_of_texts = [
         ask
         for ask in described.asked
         if ask.key == "missing" and (ask.column == target or chosen[ask.column].kind == "category")
     ]
-    if public is None:  # a private file decides no word: it is a category of its own
-        for name in {ask.column for ask in words_of_texts} - {target}:
-            chosen[name] = replace(chosen[name], missing=None)
     asked = [ask for ask in described.asked if not ask.safe and ask not in words_of_texts]
     if asked:
-        shown = "; ".join(
-            f"{ask.column!r}: {ask.question}" if ask.column else f"{ask.key}: {ask.question}" for ask in asked
-        )
+        shown = "; ".join(f"{repr(ask.column) if ask.column else ask.key}: {ask.question}" for ask in asked)
         raise DataError(f"{table.path}: to decide: {shown}; accepted: {_accepted(asked[0], table, target)}")
     safe = [f"{ask.column!r}: {ask.question}" for ask in described.asked if ask.safe and ask.key != "persons"]
     warnings = [text for text in (*described.warnings, *safe) if not text.startswith(f"{target!r}: ")]
-    columns = {
-        name: replace(column, low=None, high=None, source=None)
-        if public is None
-        else replace(column, source=public.path.name)
-        for name, column in chosen.items()
-    }
-    classes = (
-        described.schema.classes if public is not None and len(described.schema.classes or ()) > 1 else None
-    )
+    classes = None
+    if public is None:  # a private file decides no word, which is a category of its own, and no bounds
+        for name in {ask.column for ask in words_of_texts} - {target}:
+            chosen[name] = replace(chosen[name], missing=None)
+        columns = {n: replace(column, low=None, high=None, source=None) for n, column in chosen.items()}
+    else:
+        columns = {n: replace(column, source=public.path.name) for n, column in chosen.items()}
+        if len(described.schema.classes or ()) > 1:
+            classes = described.schema.classes
     schema = replace(described.schema, columns=columns, rows="private", classes=classes, target_missing=None)
     return schema, described.asked, warnings
+
+
+def _edits(
+    private: RecordTable, public: RecordTable | None, target: str, options: TableOptions
+) -> dict[str, dict[str, Any]]:
+    """What the options decide of the columns; what the private file does not have is not used."""
+    edits: dict[str, dict[str, Any]] = {}
+    kinds = {"number": options.numeric, "category": options.categories, "ignored": options.drop}
+    for kind, names in kinds.items():
+        for name in names or ():
+            edits.setdefault(name, {})["kind"] = kind
+    for name in options.numeric or ():
+        edits[name]["missing"] = True
+    unused = set[str]()
+    if options.columns:
+        unused |= {*(private if public is None else public).columns} - {*options.columns, target}
+    if public is not None:
+        unused |= {*public.columns} - {*private.columns, target}
+    return edits | {name: {"kind": "ignored"} for name in unused}
+
+
+def _check_refused(table: RecordTable, described: Described) -> None:
+    """Refuse cells that do not fit (DataError), with the options that would do."""
+    if not described.refused:
+        return
+    line, why = described.refused[0]
+    more = f"; and {len(described.refused) - 1} more cells" if len(described.refused) > 1 else ""
+    name, cell = _named_cell(why)
+    accepted = f"{typed('numeric', name)} (such cells are missing), {typed('missing', cell)}, "
+    accepted += f"{typed('categories', name)} or {typed('drop', name)}"
+    raise DataError(f"{table.path}, {table.word} {line}: column {why}; accepted: {accepted}{more}")
 
 
 def _named_cell(why: str) -> tuple[str, str]:
