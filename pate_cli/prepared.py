@@ -19,7 +19,7 @@ from pate_cli.types import Dataset, IntArray, Setting, Split
 __all__ = ["NoClasses", "Prepared", "prepare"]
 
 _ROUNDED = 1 + 1e-9
-"""What a guarantee may be of what is asked: shares of eps may add up to a last digit more."""
+"""Factor by which a guarantee may exceed what is asked: shares of eps that add up are rounded."""
 
 
 @dataclass(frozen=True)

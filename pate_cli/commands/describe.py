@@ -80,10 +80,8 @@ def main(options: argparse.Namespace) -> int:
     if described.refused:
         refused = refused_lines(options.file, described.refused, table.word)
         if len(described.refused) > len(table.written.refused):
-            refused += (
-                "; accepted: --set COLUMN.missing=true (such cells are missing), COLUMN.kind=category, "
-            )
-            refused += "or the file without lines that are no records, as a second header"
+            refused += "; accepted: --set COLUMN.missing=true (such cells are missing), COLUMN.kind=category,"
+            refused += " or the file without lines that are no records, as a second header"
         raise DataError(refused)
     if not options.json:
         print_line(f"written to {output}")

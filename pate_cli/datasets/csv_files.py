@@ -19,9 +19,7 @@ from pate_cli.datasets.cells import rows_of, typed_cells
 from pate_cli.datasets.column import Column
 from pate_cli.datasets.csv_records import SAMPLE, TOP, records_of
 from pate_cli.datasets.encodings import decoded
-from pate_cli.datasets.other_lines import (
-    n_named,
-)
+from pate_cli.datasets.other_lines import n_named
 from pate_cli.datasets.reading import RecordTable, Written, read_bytes
 from pate_cli.datasets.signatures import other_format
 from pate_cli.datasets.table_dataset import make_dataset

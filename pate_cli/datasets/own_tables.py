@@ -63,12 +63,13 @@ def read_tables(
     options: TableOptions,
     what: str,
     declared: Schema | None,
-    target: str | None,
+    target: str,
     unit: str | None,
 ) -> Tables:
     """Read the files that the options name, by the schema `declared`, or by what the public file decides.
 
-    ConfigError or DataError if a file cannot be read, or has no column `target`.
+    `what` is the kind of file for messages, `target` empty where nothing names it. ConfigError or DataError
+    if a file cannot be read, or has no column `target`.
     """
     paths = options.paths(what)
     if not target:
@@ -143,9 +144,7 @@ def _form_of(public: RecordTable) -> dict[str, Any]:
 
 
 def _check_target(target: str, table: RecordTable) -> None:
-    columns = table.columns
-    if target in columns:
-        if len(columns) == 1 and not table.unread:
-            raise DataError(f"{table.path}: no column but the target {target!r}")
-        return
-    raise ConfigError("dataset.target", target, table.choices)
+    if target not in table.columns:
+        raise ConfigError("dataset.target", target, table.choices)
+    if len(table.columns) == 1 and not table.unread:
+        raise DataError(f"{table.path}: no column but the target {target!r}")

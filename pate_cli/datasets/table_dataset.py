@@ -111,13 +111,14 @@ def _edited(
     """The schema of a run, changed by the options."""
     present = [column for column in private.columns if column not in (target, unit)]
     names = [c for c in (schema.columns if declared else present) if c in schema.columns]
-    _check_names(options, names, private, (target, unit), declared)
+    settled = declared or bool(private.keys and options.public)  # a key of JSON may be one record's
+    _check_names(options, names, private, (target, unit), settled)
     chosen = {*(options.numeric or []), *(options.categories or []), *(names if declared else ())}
     row_names = {c for c in present if private.has_row_names(c)} - chosen
     left_out = {*(options.drop or []), *([unit] if unit else [])}
     if options.columns:
         left_out |= {*names, *present, *private.unread} - {*options.columns}
-    if not _is_settled(options, private, declared):
+    if not settled:
         _check_all_used(schema, private, [c for c in present if c not in row_names], left_out, options)
     columns: dict[str, Column] = {}
     for name in names:
@@ -136,22 +137,17 @@ def _edited(
     return replace(schema, columns=columns)
 
 
-def _is_settled(options: TableOptions, private: RecordTable, declared: bool) -> bool:
-    """Whether a column that the schema has not is left out: a key of JSON may be one record's."""
-    return declared or bool(private.keys and options.public)
-
-
 def _check_names(
     options: TableOptions,
     names: Sequence[str],
     private: RecordTable,
     reserved: tuple[str, str | None],
-    declared: bool,
+    settled: bool,
 ) -> None:
     """Refuse a column that an option names and that is not there, or is named by two (ConfigError)."""
     present = [column for column in private.columns if column not in reserved]
     dropped = options.drop or []
-    any_key = dropped if private.keys and _is_settled(options, private, declared) else []
+    any_key = dropped if private.keys and settled else []
     allowed = {"columns": reserved, "drop": (*reserved, *present, *private.unread, *any_key)}
     for key in ("columns", "drop", "numeric", "categories"):
         there = {*names, *allowed.get(key, ())}

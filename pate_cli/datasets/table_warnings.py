@@ -88,6 +88,7 @@ class TableWarnings:
 def _of_persons(
     private: RecordTable, public: RecordTable | None, test: RecordTable | None, unit: str
 ) -> Iterator[str]:
+    """For the owner: facts about persons are private."""
     texts = distinct_texts(private.frame[unit])[0]
     if pair := one_person(texts, private.decimal):
         yield f"{private.path.name}: {unit} {pair}"

@@ -30,7 +30,7 @@ def undeclared(
         table,
         target=target,
         unit=None if unit == AUTO else unit,
-        edits=_edits(private, public, target, options),
+        edits=_edits(table, private, target, options),
         public=public is not None,
         words=options.words,
         used=public is None,
@@ -63,9 +63,9 @@ def undeclared(
 
 
 def _edits(
-    private: RecordTable, public: RecordTable | None, target: str, options: TableOptions
+    table: RecordTable, private: RecordTable, target: str, options: TableOptions
 ) -> dict[str, dict[str, Any]]:
-    """What the options decide of the columns; what the private file does not have is not used."""
+    """What the options decide of the columns of a table; what the private file does not have is not used."""
     edits: dict[str, dict[str, Any]] = {}
     kinds = {"number": options.numeric, "category": options.categories, "ignored": options.drop}
     for kind, names in kinds.items():
@@ -73,11 +73,9 @@ def _edits(
             edits.setdefault(name, {})["kind"] = kind
     for name in options.numeric or ():
         edits[name]["missing"] = True
-    unused = set[str]()
+    unused = {*table.columns} - {*private.columns, target}
     if options.columns:
-        unused |= {*(private if public is None else public).columns} - {*options.columns, target}
-    if public is not None:
-        unused |= {*public.columns} - {*private.columns, target}
+        unused |= {*table.columns} - {*options.columns, target}
     return edits | {name: {"kind": "ignored"} for name in unused}
 
 

@@ -63,10 +63,12 @@ def execute(
                     done.write(table, done.row)
         store.say(new)
     except (Exception, KeyboardInterrupt) as error:
-        _break_off(runs.values(), table, error, sweep=sweep)
-        expected = isinstance(error, (InputError, OSError))
+        _break_off(runs.values(), table, error)
+        expected = isinstance(error, (InputError, OSError))  # the user's to mend, or a full disk: one line
         if not isinstance(error, Exception) or (expected and not sweep):
             raise
+        text = f"pate: {schedule.reason(error)}" if expected else traceback.format_exc()
+        terminal.err().print(text, markup=False, soft_wrap=True)
     if table is not None:
         table.write()
     return [run.accuracy for run in runs.values()]
@@ -106,14 +108,8 @@ def _warn(rows: Sequence[Row], store: RepeatStore) -> list[str]:
     return new
 
 
-def _break_off(
-    runs: Iterable[_RunDirectory], table: RepeatsFile | None, error: BaseException, *, sweep: bool
-) -> None:
-    """End all jobs with the error, and keep what is measured; print an error that will not be raised."""
-    expected = isinstance(error, (InputError, OSError))  # the user's to mend, or a full disk: one line
-    if isinstance(error, Exception) and (sweep or not expected):
-        text = f"pate: {schedule.reason(error)}" if expected else traceback.format_exc()
-        terminal.err().print(text, markup=False, soft_wrap=True)
+def _break_off(runs: Iterable[_RunDirectory], table: RepeatsFile | None, error: BaseException) -> None:
+    """End all jobs with the error, and keep what is measured."""
     for run in runs:
         if not run.finished:
             with contextlib.suppress(OSError):
