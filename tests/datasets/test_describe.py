@@ -239,31 +239,28 @@ ODD += [
 
 
 def test_no_single_record_decides_what_is_written_of_a_private_file(tmp_path):
-    """400 neighbours: a record less, or one more with an odd cell; the same bytes, refused, or asked."""
-    chance = random.Random(0)
-    n = 80  # the fewer, the more one is
-    before = {name: schema_of(write(tmp_path, name, n=n)) for name in FILES}
-    assert None not in before.values()
-    same = 0
-    for number_of_pair in range(400):
-        name = list(FILES)[number_of_pair % len(FILES)]
-        delimiter = FILES[name][1]
+    """About 200 neighbours: a record less, or an odd cell in one; the same bytes, refused, or asked."""
+    chance, n, same = random.Random(0), 80, 0  # the fewer, the more one is
+    for name, (columns, delimiter, *_) in FILES.items():
+        before = schema_of(write(tmp_path, name, n=n))
+        assert before is not None
+        odd = [(column, cell) for column in range(len(columns.split()) + 1) for cell in chance.sample(ODD, 4)]
+        for column, cell in [(None, ""), *odd]:
+            at = chance.randrange(n)
 
-        def change(lines, delimiter=delimiter):
-            at = chance.randrange(len(lines))
-            if chance.random() < 0.3:
-                return lines[:at] + lines[at + 1 :]
-            record = lines[at].split(delimiter)
-            record[chance.randrange(len(record))] = chance.choice(ODD)
-            return [*lines[:at], delimiter.join(record), *lines[at:]]
+            def change(lines, delimiter=delimiter, at=at, column=column, cell=cell):
+                record = lines[at].split(delimiter)
+                if column is not None:
+                    record[column] = cell
+                return [*lines[:at], *[delimiter.join(record)] * (column is not None), *lines[at + 1 :]]
 
-        try:
-            after = schema_of(write(tmp_path, name, n=n, change=change))
-        except UnicodeEncodeError:
-            continue
-        assert after in (before[name], None)
-        same += after is not None
-    assert same > 150  # most are neither refused nor asked
+            try:
+                after = schema_of(write(tmp_path, name, n=n, change=change))
+            except UnicodeEncodeError:
+                continue
+            assert after in (before, None), (column, cell)
+            same += after is not None
+    assert same > 75  # many are neither refused nor asked
 
 
 def test_a_private_schema_holds_no_bound_no_level_and_no_class(tmp_path):
