@@ -155,8 +155,8 @@ class _Variances:
 
     noise: FloatArray
     priors: FloatArray
-    total: FloatArray  # (v, a, r): of the votes along each direction
-    logs: FloatArray  # (v, a): sum of the logarithms of those
+    inverse: FloatArray  # (v, a, r): of the variance of the votes along each direction
+    logs: FloatArray  # (v, a): sum of the logarithms of these variances
 
     @classmethod
     def of(cls, S: FloatArray, known: float) -> _Variances:
@@ -164,14 +164,14 @@ class _Variances:
         size = max(float(np.sqrt(np.mean(S**2))) if len(S) else 1.0, 1e-150)
         noise, priors = known + _REST[:, None] ** 2 + _LEAST**2, (_PRIOR[None] / size) ** 2
         total = priors[:, :, None] * S**2 + noise[:, :, None]
-        return cls(noise, priors, total, np.log(total).sum(axis=2))
+        return cls(noise, priors, 1 / total, np.log(total).sum(axis=2))
 
     def most_likely(self, Z: FloatArray, left: float, spare: int) -> tuple[float, float]:
         """Prior variance of a weight, and variance of the noise, that maximise the evidence.
 
         Votes have the coefficients Z along the directions, and a sum of squares `left` along `spare` others.
         """
-        fit = (np.sum(Z**2, axis=1) / self.total).sum(axis=2) + Z.shape[1] * self.logs
+        fit = self.inverse @ np.sum(Z**2, axis=1) + Z.shape[1] * self.logs
         evidence = -0.5 * (fit + left / self.noise + spare * np.log(self.noise))
         at = np.unravel_index(int(evidence.argmax()), evidence.shape)
         return float(self.priors[0, at[1]]), float(self.noise[at[0], 0])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
 
 from pate_cli import students
 from pate_cli.learners import make_learner
 from pate_cli.students.kernel import KernelStudent
-from pate_cli.students.steepness import power_of
+from pate_cli.students.steepness import _Simulation, power_of
 from pate_cli.teachers import train
 from pate_cli.types import Answers, PrivateRecords, PublicPoints
 
@@ -65,6 +67,29 @@ def test_the_power_is_a_function_of_what_was_released_and_public():
     student = KernelStudent(20).fit_shares(points.X, answers.noisy_counts / 300, noise=40 / 300)
     powers.add(power_of(student, points.X, answers.noisy_counts / 300, 40 / 300, 300))
     assert len(powers) == 1
+
+
+@pytest.mark.parametrize(("n_classes", "size"), [(2, 12), (2, 60), (3, 12)])
+def test_simulated_teachers_vote_as_logistic_regressions(n_classes, size):
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(80, 20))
+    simulation = _Simulation(points, np.zeros(n_classes), size, 0.0)
+    p = softmax(2 * points @ rng.normal(size=(20, n_classes)), axis=1)
+    counts = simulation.votes(p[None], np.random.default_rng(1))[0]
+    draws = np.random.default_rng(1).random((*simulation.rows.shape, 1))
+    labels = (p[simulation.rows].cumsum(axis=2) > draws).argmax(axis=2)
+    expected, X = np.zeros_like(counts), np.column_stack([points, np.ones(80)])
+    for rows, drawn in zip(simulation.rows, labels, strict=True):
+        scores = np.column_stack([_against_the_rest(X[rows], drawn == code, X) for code in range(n_classes)])
+        expected[np.arange(80), scores.argmax(axis=1)] += 1
+    assert np.abs(counts - expected).sum() / 2 <= 0.01 * expected.sum()
+
+
+def _against_the_rest(X, y, points):
+    """Scores of a logistic regression with a ridge of 1, by scikit-learn."""
+    if len(set(y)) == 1:
+        return np.full(len(points), 9.0 if y[0] else -9.0)
+    return LogisticRegression(C=1.0, fit_intercept=False, tol=1e-8).fit(X, y).decision_function(points)
 
 
 def test_a_saved_student_keeps_its_power(tmp_path):
