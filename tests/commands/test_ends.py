@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from processes import ENV, PATE, finish, start, until
+from processes import ENV, MAIN, PATE, Process, finish, start, until
 
 from pate_cli import datasets, mechanisms
 from pate_cli.cli import main
@@ -86,10 +86,9 @@ def outcome(run: str = "out") -> tuple[str, Any]:
 
 @pytest.mark.parametrize(("closed", "workers"), [(">&- 2>&- <&-", 2), ("2>&-", 1)])
 def test_streams_that_are_closed(closed, workers):
-    argv = ["run", "-m", *SMALL, "eps=1,2", f"compute.workers={workers}", "hydra.sweep.dir=out"]
+    argv = ["run", *SMALL, f"compute.workers={workers}", "repeats=2", "hydra.run.dir=out"]
     done = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *PATE, *argv], env=ENV, capture_output=True)
-    assert done.returncode == 0
-    assert [outcome(f"out/{job}") for job in range(2)] == [("ok", None)] * 2
+    assert (done.returncode, outcome()) == (0, ("ok", None))
     assert bool(done.stdout) is (closed == "2>&-")
 
 
@@ -185,18 +184,9 @@ def test_a_process_that_a_learner_forks_may_end():
     assert done.stdout == "3\n"
 
 
-def test_a_learner_that_ends_the_process_without_a_word_ends_a_worker():
-    exits = ["run", "teacher.estimator=ending.Dies", *SMALL, "hydra.run.dir=out"]
-    env = ENV | {"LOKY_MAX_CPU_COUNT": "2"}  # what there are by default
-    done = subprocess.run([*PATE, *exits], env=env, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "the worker process was killed" in done.stderr.splitlines()[-1]
-    assert outcome()[0] == "error"
-
-
-def test_a_run_whose_process_is_gone_was_killed(capsys):
+def test_a_run_whose_process_is_gone_was_killed(tmp_path, capsys):
     """In this process a learner can end the command: who reads the directory is told."""
-    subprocess.run([*PATE, "run", "teacher.estimator=ending.Dies", *ALONE], env=ENV)
+    finish(start(tmp_path, "run", "teacher.estimator=ending.Dies", *ALONE))
     assert outcome()[0] == "running"
     assert read_record("out/result.json").status == "killed"
     assert main(["table", "out"]) == 0
@@ -227,14 +217,13 @@ def test_a_directory_that_is_removed_meanwhile(sweep, capsys):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_file_that_cannot_be_written(workers):
+def test_a_file_that_cannot_be_written(tmp_path, workers):
     """A limit on the size of files stands for a full disk: the student is the first that is too large."""
     argv = ["run", *SMALL, f"compute.workers={workers}", "hydra.run.dir=out"]
-    limited = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (9000, 9000)); "
-    limited += "import sys; from pate_cli.cli import main; sys.exit(main())"
-    done = subprocess.run([sys.executable, "-c", limited, *argv], env=ENV, capture_output=True, text=True)
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
+    limited = f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (9000, 9000)); {MAIN}"
+    code, _, err = finish(Process(tmp_path, *argv, code=limited))
+    assert code == 1
+    (line,) = err.splitlines()
     assert line.endswith(".skops: File too large")
     status, message = outcome()
     assert status == "error"

@@ -14,7 +14,7 @@ from processes import finish, start, until
 from pate_cli.cli import main
 
 SWEEP = [
-    *("run", "-m", "dataset.n_records=1500", "split.public=60", "teacher=tree", "compute.workers=2"),
+    *("run", "-m", "dataset.n_records=1500", "split.public=60", "teacher=tree", "compute.workers=1"),
     *("mechanism=gaussian,svt", "eps=6", "repeats=4"),
 ]
 
@@ -48,7 +48,7 @@ def test_killed_twice_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch, capsys
     whole.mkdir()
     killed.mkdir()
     monkeypatch.chdir(whole)
-    assert main([*SWEEP, "compute.workers=1"]) == 0
+    assert main(SWEEP) == 0
     assert [len(job) for job in numbers(whole)] == [4, 4]
     done: dict[str, tuple[int, bytes]] = {}
     for least in (2, 5):
@@ -69,7 +69,7 @@ def test_killed_twice_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch, capsys
         assert len(done) < 8
     monkeypatch.chdir(killed)
     capsys.readouterr()
-    assert main([*SWEEP, "compute.workers=1"]) == 0
+    assert main(SWEEP) == 0
     said = f"pate: {len(done)} of 8 repeats were done before; --force does them anew\n"
     assert said in capsys.readouterr().err
     assert done.items() <= units(killed).items()

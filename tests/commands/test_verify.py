@@ -10,14 +10,13 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import MAIN, Process, finish, start
 
 from pate_cli import cli
 from pate_cli.release import LedgerDirectory, open_ledgers
@@ -479,18 +478,13 @@ def test_a_ledger_begun_beside_releases_of_another_says_so(place, capsys):
 RUN = ["run", *OTHER, *RELEASE]
 
 
-def _started(*arguments):
-    command = [sys.executable, "-m", "pate_cli", *RUN, *arguments]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-
-
 def test_of_two_at_once_into_one_directory_one_stops_uncharged(tmp_path, monkeypatch):
     monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
     monkeypatch.chdir(tmp_path)
     assert cli.main(["ledger", "init", *OTHER, "--eps", "9", "--delta", "1e-3"]) == 0
-    both = [_started("hydra.run.dir=same") for _ in range(2)]
-    said = [each.communicate(timeout=300)[1].splitlines()[-1] for each in both]
-    codes = [each.returncode for each in both]
+    both = [start(tmp_path, *RUN, "hydra.run.dir=same") for _ in range(2)]
+    codes, _, errs = zip(*map(finish, both), strict=True)
+    said = [err.splitlines()[-1] for err in errs]
     assert sorted(codes) == [0, 2], said
     late = said[codes.index(2)]  # what it says depends on whether the other has ended
     assert late.startswith("pate: hydra.run.dir")
@@ -516,10 +510,9 @@ def test_a_release_where_another_command_writes_is_refused(tmp_path, monkeypatch
 
 KILLED = """
 import os, signal, sys
-from pate_cli import cli
 from pate_cli.release import exact_noise, release
 
-where, argv = sys.argv[1], sys.argv[2:]
+where = sys.argv.pop(1)
 
 def deadly(owner, name, *, before, call=1, counts=lambda *given: True):
     kept, calls = getattr(owner, name), []
@@ -543,7 +536,6 @@ if where == "noise drawn":
     deadly(exact_noise.ExactNoise, "gaussian", before=False)
 if where == "certificate written":
     deadly(release, "write_file", before=False, call=4)
-sys.exit(cli.main(argv))
 """
 MOMENTS = {  # charges there are then, and the files of the release
     "before the charge": (0, []),
@@ -559,8 +551,8 @@ def test_killed_at_any_moment_what_left_is_counted(tmp_path, monkeypatch, capsys
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.chdir(tmp_path)
     assert cli.main(["ledger", "init", *OTHER, "--eps", "1", "--delta", "1e-3"]) == 0
-    command = [sys.executable, "-c", KILLED, moment, *RUN, "mechanism=gaussian", "hydra.run.dir=out"]
-    assert subprocess.run(command, stderr=subprocess.DEVNULL, timeout=300).returncode == -signal.SIGKILL
+    argv = [moment, *RUN, "mechanism=gaussian", "hydra.run.dir=out"]
+    assert finish(Process(tmp_path, *argv, code=KILLED + MAIN))[0] == -signal.SIGKILL
     charged, written = MOMENTS[moment]
     (there,) = open_ledgers().ledgers()
     assert sum(entry.kind == "release" for entry in there.entries) == charged

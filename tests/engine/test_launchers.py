@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import children_of, finish, numbers, psutil, start, until
+from processes import MAIN, Process, children_of, finish, numbers, psutil, until
 
 from pate_cli.cli import main
 from pate_cli.config import hydra_composition
@@ -20,10 +19,6 @@ SMALL = ["dataset.n_records=1500", "split.public=60"]
 LAUNCHERS = {"joblib": "hydra_plugins.hydra_joblib_launcher", "submitit_local": "submitit"}
 # the second job cannot be done, which only shows in the fits: nearest neighbours of more than there are
 JOBS = ["teacher=tree,neighbours", "--config-dir", "own"]
-
-
-def sweep(cwd: Path, *argv: str) -> subprocess.Popen[str]:
-    return start(cwd, "run", "-m", *SMALL, *argv)
 
 
 def own_configs(cwd: Path) -> None:
@@ -52,11 +47,13 @@ def expected(tmp_path_factory) -> Any:
     return numbers(where / "out/0")
 
 
-def test_the_same_sweep_and_its_failures_are_told(tmp_path, expected):
+def test_the_same_sweep_and_its_failures_are_told(tmp_path, monkeypatch, capsys, expected):
     chosen = launcher("joblib")
     own_configs(tmp_path)
-    code, _, err = finish(sweep(tmp_path, chosen, *JOBS, "hydra.sweep.dir=out"))
-    assert code == 1
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    assert main(["run", "-m", *SMALL, chosen, *JOBS, "hydra.sweep.dir=out"]) == 1
+    err = capsys.readouterr().err
     assert "written to out" in err.splitlines()
     assert err.splitlines()[-1] == "pate: 1 of 2 jobs did not finish"
     assert numbers(tmp_path / "out/0") == expected
@@ -69,7 +66,9 @@ def test_the_same_sweep_and_its_failures_are_told(tmp_path, expected):
 
 def test_a_killed_job_is_told(tmp_path):
     chosen = launcher("submitit_local")
-    process = sweep(tmp_path, chosen, "teacher=tree", "eps=1,2", "repeats=400", "hydra.sweep.dir=out")
+    argv = [chosen, "teacher=tree", "eps=1,2", "repeats=400", "hydra.sweep.dir=out"]
+    soon = "import submitit; submitit.Job._results_timeout_s = 1; "  # 15 for results of a dead job
+    process = Process(tmp_path, "run", "-m", *SMALL, *argv, code=soon + MAIN)
     until(lambda: len([*tmp_path.glob("out/*/repeats.csv")]) == 2, process)
     for job in at_work(process.pid):
         job.kill()

@@ -13,23 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import ENV, children_of, finish, numbers, start, until
+from processes import ENV, Process, children_of, finish, numbers, start, until
 
 from pate_cli.cli import main
 from pate_cli.engine import workers
 from pate_cli.errors import InputError
 
 SMALL = ["dataset.n_records=1500", "split.public=60", "teacher=tree"]
-STRICT = [sys.executable, "-W", "error", "-m", "pate_cli"]
 WORKER = {"local": "popen_loky", "dask": "spawn_main"}
 """Word in the command line of a worker process, by where the work is done."""
 
 
-def pate(cwd: Path, *argv: str) -> subprocess.Popen[str]:
-    return start(cwd, "run", *SMALL, *argv, "hydra.run.dir=out", command=STRICT)
+def pate(cwd: Path, *argv: str) -> Process:
+    return start(cwd, "run", *SMALL, *argv, "hydra.run.dir=out", strict=True)
 
 
-def at_work(process: subprocess.Popen[str], where: str, out: Path) -> list[Any]:
+def at_work(process: Process, where: str, out: Path) -> list[Any]:
     """Wait for the first repeat; both workers."""
     until((out / "repeats.csv").exists, process)
     found = children_of(process.pid, WORKER[where])
@@ -78,12 +77,13 @@ def cluster(tmp_path_factory) -> Iterator[str]:
         yield address["address"]
 
 
-@pytest.mark.parametrize("repeats", [4, 1])  # where they are few, teachers are spread
-def test_the_same_numbers_on_a_cluster_that_is_there(tmp_path, cluster, expected, repeats):
-    run = pate(tmp_path, f"repeats={repeats}", "compute=dask", f"compute.address={cluster}")
-    code, _, err = finish(run)
-    assert (code, err) == (0, "written to out\n")
-    assert numbers(tmp_path / "out") == expected[:repeats]
+def test_the_same_numbers_on_a_cluster_that_is_there(tmp_path, monkeypatch, capsys, cluster, expected):
+    monkeypatch.chdir(tmp_path)
+    for repeats in (4, 1):  # where they are few, teachers are spread
+        argv = ["compute=dask", f"compute.address={cluster}", f"hydra.run.dir={repeats}"]
+        assert main(["run", *SMALL, *argv, f"repeats={repeats}"]) == 0
+        assert capsys.readouterr().err == f"written to {repeats}\n"
+        assert numbers(tmp_path / str(repeats)) == expected[:repeats]
 
 
 @pytest.mark.parametrize("where", WORKER)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import textwrap
 
 import pytest
-from processes import REPO, until
+from processes import MAIN, Process, finish, until
 
 from pate_cli.cli import main
 
@@ -62,49 +59,39 @@ def release(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["data", "describe", "mine.csv", "--target", "label"]) == 0
     monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
-    env = dict(os.environ)
-    env["PYTHONPATH"] = os.pathsep.join([str(REPO), str(tmp_path), *filter(None, sys.path)])
 
     def start(learner=LOUD, change="pass"):
         (tmp_path / "loud.py").write_text(textwrap.dedent(learner))
         assert main(["ledger", "init", *data, "--eps", "9", "--delta", "0.1"]) == 0
         argv = ["run", "release=true", *data, "split.public_from_private=true", "mechanism=gaussian", "eps=8"]
         argv += ["teacher.estimator=loud.Loud", "teacher.count=8", "student=logistic", "hydra.run.dir=out"]
-        code = f"import sys, contextlib; from pate_cli import cli, terminal; {change}; sys.exit(cli.main())"
-        return subprocess.Popen(
-            [sys.executable, "-c", code, *argv],
-            cwd=tmp_path,
-            env=env,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+        return Process(
+            tmp_path, *argv, code=f"import contextlib; from pate_cli import terminal; {change}; {MAIN}"
         )
 
     return start
 
 
 def test_nothing_that_a_learner_writes_leaves_a_release(release):
-    with release() as process:
-        out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
+    code, out, err = finish(release())
+    assert code == 0, err
     assert "SECRET" not in out + err
     assert err.splitlines()[-1] == "written to out"  # what is ours is printed
 
 
 def test_seeded_bug_a_release_that_keeps_nothing_in(release):
-    with release(change="terminal.only_ours = contextlib.nullcontext") as process:
-        out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
+    code, out, err = finish(release(change="terminal.only_ours = contextlib.nullcontext"))
+    assert code == 0, err
     assert out.count("SECRET") > 30  # of 8 teachers
     assert err.count("SECRET") > 15
 
 
 def test_a_release_that_is_ended_says_so(release, tmp_path):
-    with release(SLOW) as process:
-        until((tmp_path / "learning").exists, process)
-        process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=300)
-    assert process.returncode == 143
+    process = release(SLOW)
+    until((tmp_path / "learning").exists, process)
+    process.send_signal(signal.SIGTERM)
+    code, out, err = finish(process)
+    assert code == 143
     assert "the release was ended; its budget is charged" in " ".join(out.split())
     assert err.splitlines()[-1] == "pate: terminated"
     result = json.loads((tmp_path / "out" / "result.json").read_text())
