@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -37,16 +34,13 @@ def results() -> list[tuple[str, str | None]]:
     return [(record["status"], record["message"]) for record in records]
 
 
-def test_a_job_that_kills_its_workers(tmp_path):
-    """In a process of its own, whose workers find the learner."""
+def test_a_job_that_kills_its_workers(tmp_path, monkeypatch, capsys):
     Path("deadly_learner.py").write_text(DEADLY)
+    monkeypatch.syspath_prepend(tmp_path)
     argv = ["teacher.estimator=deadly_learner.Deadly", "teacher.params.constant=1,0", "compute.workers=2"]
-    paths = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])}
-    command = [sys.executable, "-m", "pate_cli", *SWEEP, *argv]
-    done = subprocess.run(command, env=os.environ | paths, capture_output=True, text=True)
     why = "the worker process was killed, twice (out of memory? compute.workers=1 needs least)"
-    assert (done.returncode, results()) == (1, [("error", why), ("ok", None)])
-    assert done.stderr.endswith("pate: 1 of 2 jobs did not finish\n")
+    assert (main([*SWEEP, *argv]), results()) == (1, [("error", why), ("ok", None)])
+    assert capsys.readouterr().err.endswith("pate: 1 of 2 jobs did not finish\n")
 
 
 @pytest.mark.parametrize(

@@ -117,10 +117,10 @@ def test_files_and_schema(pate):
 
 
 def test_the_same_configuration_and_seed_give_the_same_numbers(pate):
-    for out, more in (("a", []), ("b", []), ("c", ["compute.workers=2"]), ("d", ["seed=1"])):
-        pate("repeats=2", f"hydra.run.dir={out}", *more)
-    assert numbers("a") == numbers("b") == numbers("c") != numbers("d")
-    ours, theirs = rows("a"), rows("d")
+    for out, seed in (("a", 0), ("b", 0), ("c", 1)):  # on more workers: tests/engine/test_runs.py
+        pate("repeats=2", f"hydra.run.dir={out}", f"seed={seed}")
+    assert numbers("a") == numbers("b") != numbers("c")
+    ours, theirs = rows("a"), rows("c")
     assert [row["accuracy"] for row in ours] != [row["accuracy"] for row in theirs]
     assert len({row["teacher_accuracy"] for row in ours}) == 2  # repeats differ
 
@@ -236,9 +236,8 @@ def test_a_sweep_leaves_a_directory_a_job_and_a_row_each(pate):
         assert name == f"{record['mechanism']}-{record['eps']:g}"
     assert "Figure and reasons: all of them/report.html" in out
     # a job is the run that it would be alone
-    pate("-m", *sweep, "hydra.sweep.dir=all")
     pate("mechanism=active", "eps=2", "hydra.run.dir=alone")
-    assert numbers("all of them/active-2") == numbers("all/3") == numbers("alone")
+    assert numbers("all of them/active-2") == numbers("alone")
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, eps: float, error: BaseException, repeat: int = 0) -> None:

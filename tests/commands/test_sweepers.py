@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from processes import PATE, REPO
+from hydra.core.plugins import Plugins
+
+from pate_cli.cli import main
 
 SMALL = ["dataset.n_records=1200", "split.public=40", "compute.workers=1", "hydra.sweep.dir=all"]
 PLUGIN = """
@@ -36,28 +35,28 @@ ConfigStore.instance().store(group="hydra/sweeper", name="ours", node={"_target_
 """
 
 
-def pate(where: Path, *argv: str) -> tuple[int, str, str]:
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPO), str(where), *filter(None, sys.path)])}
-    done = subprocess.run(
-        [*PATE, "run", "-m", *SMALL, *argv],
-        cwd=where,
-        env=env,
-        text=True,
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture
+def pate(tmp_path, monkeypatch, capsys):
+    """Run `pate run -m` in an empty directory; exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*argv: str) -> tuple[int, str, str]:
+        code = main(["run", "-m", *SMALL, *argv])
+        return code, *capsys.readouterr()
+
+    return call
 
 
 def result(path: Path) -> dict:
     return json.loads((path / "result.json").read_text())
 
 
-def test_a_sweeper_gets_the_accuracy_of_the_point_it_asked_for(tmp_path):
+def test_a_sweeper_gets_the_accuracy_of_the_point_it_asked_for(pate, tmp_path, monkeypatch):
     (tmp_path / "hydra_plugins").mkdir()
     (tmp_path / "hydra_plugins" / "ours.py").write_text(PLUGIN)
-    code, out, err = pate(tmp_path, "hydra/sweeper=ours", "eps=interval(1.0,4.0)", "mechanism=svt")
+    monkeypatch.syspath_prepend(tmp_path)
+    Plugins.instance().register(importlib.import_module("hydra_plugins.ours").Ours)
+    code, out, err = pate("hydra/sweeper=ours", "eps=interval(1.0,4.0)", "mechanism=svt")
     assert code == 0, err
     assert err.count("is not differentially private") == 1
     came_back = [line.split()[2:] for line in out.splitlines() if line.startswith("came back:")]
@@ -73,11 +72,12 @@ def test_a_sweeper_gets_the_accuracy_of_the_point_it_asked_for(tmp_path):
     importlib.util.find_spec("hydra_plugins.hydra_optuna_sweeper") is None,
     reason="hydra-optuna-sweeper is not installed",
 )
-def test_optuna(tmp_path):
-    argv = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=4", "hydra.sweeper.n_jobs=1"]
+@pytest.mark.filterwarnings("ignore:.*declarative_base")  # of a package that Optuna imports
+def test_optuna(pate, tmp_path):
+    argv = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=1"]
     argv += ["hydra.sweeper.direction=maximize", "eps=interval(0.5,4.0)", "teacher.size=choice(20,40)"]
-    code, _, err = pate(tmp_path, *argv)
+    code, _, err = pate(*argv)
     assert code == 0, err
     assert "Traceback" not in err
-    best = max(result(tmp_path / "all" / str(number))["accuracy"]["mean"] for number in range(4))
+    best = max(result(tmp_path / "all" / str(number))["accuracy"]["mean"] for number in range(2))
     assert f"best_value: {best}" in (tmp_path / "all" / "optimization_results.yaml").read_text().splitlines()
