@@ -55,7 +55,7 @@ _RIDGE = 0.05  # of the mean variance, where directions are whitened
 _POWER = -0.25  # of the variances: half-way to whitened
 _SMOOTH = 0.5  # weight of the Gaussian kernel, a linear one's being 1
 _SPLINES = 0.125  # of the splines' at most
-_BLOCK = 2**20  # numbers worked on at a time, about: they stay in the processor's cache
+_BLOCK = 2**18  # numbers worked on at a time, about: two megabytes, which stay in the processor's cache
 
 
 class _Fixed(NamedTuple):
