@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pate_cli.config.hydra_composition import CONFIG, options, own_configs
+from pate_cli.config.hydra_composition import CONFIG, options, own_configs, parsed_override
 from pate_cli.config.renamed import current
 from pate_cli.errors import ConfigError, InputError, shortened
 
@@ -150,13 +150,11 @@ def jobs(line: CommandLine) -> list[list[str]]:
 
 def _parsed(text: str, line: CommandLine) -> Override:
     """Parse an override, a glob replaced by the options that fit; refuse what this command line cannot do."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.override_parser.types import Glob
     from hydra.errors import HydraException
 
-    parser = OverridesParser.create()
     try:
-        override = parser.parse_override(text)
+        override = parsed_override(text)
     except (HydraException, ValueError) as error:  # the latter: more digits than Python reads
         raise _unreadable(line.as_typed([text])[0], error) from error
     text = line.as_typed([text])[0]
@@ -176,7 +174,7 @@ def _parsed(text: str, line: CommandLine) -> Override:
         names = options(override.key_or_group, line.config_dir)
         if not (chosen := value.filter(names)):
             raise InputError(f"{text}: holds no value; there are: {', '.join(names) or 'none'}")
-        return parser.parse_override(f"{override.get_key_element()}={','.join(chosen)}")
+        return parsed_override(f"{override.get_key_element()}={','.join(chosen)}")
     return override
 
 

@@ -14,10 +14,11 @@ from pate_cli.config import renamed
 from pate_cli.errors import ConfigError, DataError, InputError, did_you_mean, shortened, typed_own
 
 if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
     from omegaconf import DictConfig
 
 __all__ = ["CONFIG", "Composer", "compose", "conf_dir", "options", "own_configs", "packaged", "quoted"]
-__all__ += ["search_path", "version_base", "with_candidates"]
+__all__ += ["parsed_override", "search_path", "version_base", "with_candidates"]
 
 CONFIG = "config"
 """Name of the main configuration, unless `--config-name` names another."""
@@ -355,16 +356,23 @@ def _resolving(cfg: DictConfig) -> Iterator[None]:
 
 
 @lru_cache(maxsize=10_000)
+def parsed_override(text: str) -> Override:
+    """Parse an override by Hydra's grammar, each text once: rows of a recipe have most of theirs alike."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return OverridesParser.create().parse_override(text)
+
+
+@lru_cache(maxsize=10_000)
 def _value(text: str) -> tuple[Any] | None:
     """Value of an override that sets a single one, else None: of a group, of Hydra, of a container."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
     key = text.partition("=")[0]
     if text[:1] in "+~" or "/" in key or key.startswith("hydra.") or key in _groups() or "${" in text:
         return None
     try:
-        override = OverridesParser.create().parse_override(text)
+        override = parsed_override(text)
         value = override.value()
     except (HydraException, ValueError):
         return None
