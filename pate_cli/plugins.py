@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import importlib.util
@@ -17,13 +18,13 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from pate_cli.errors import ConfigError, InputError, one_line
 
 __all__ = ["OURS", "PluginError", "calling", "contained", "find_module", "named", "place_of"]
-__all__ += ["plugin_code", "python_path", "reason_of", "what_failed"]
+__all__ += ["plugin_code", "python_path", "reason_of", "refuse_namesakes", "what_failed"]
 
 _PACKAGE = Path(__file__).resolve().parent
 _STANDARD = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
@@ -49,8 +50,7 @@ def find_module(key: str, name: str, group: str) -> Any:
     """
     try:
         with contained():
-            points = {point.value: point for point in metadata.entry_points(group=group, name=name)}
-            file = _file_of(name)
+            points, file = _points(group, name), _file_of(name)
             local = [file] if points and file and name not in points and _is_somebodys(name, file) else []
             if len(candidates := [*points, *local]) == 1:
                 return points[candidates[0]].load()
@@ -63,6 +63,21 @@ def find_module(key: str, name: str, group: str) -> Any:
         accepted = f"a module that can be imported; importing it failed ({what_failed(error)})"
         raise ConfigError(key, name, accepted) from error
     raise ConfigError(key, name, f"a name of one alone; it is that of {' and of '.join(candidates)}")
+
+
+def refuse_namesakes(key: str, name: str, group: str, ours: ModuleType) -> None:
+    """Refuse (ConfigError) a name of ours that a plug-in has, too: ours would run, and nothing say so."""
+    others, file = list(_points(group, name)), _file_of(name)
+    somebodys = file and file != ours.__file__ and _is_somebodys(name, file)
+    if file and somebodys and "Options" in Path(file).read_text(errors="ignore"):
+        others.append(file)
+    if others:
+        raise ConfigError(key, name, f"a name of one alone; it is ours and that of {' and of '.join(others)}")
+
+
+def _points(group: str, name: str) -> dict[str, metadata.EntryPoint]:
+    """Entry points of installed packages, by what they name."""
+    return {point.value: point for point in metadata.entry_points(group=group, name=name)}
 
 
 def _file_of(name: str) -> str | None:
@@ -194,16 +209,42 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def plugin_code(modules: Iterable[str]) -> str:
-    """Hash of the files of those loaded modules that are plug-ins, each with its package; empty without."""
-    files = set[Path]()
-    for module in filter(_is_somebodys, modules):
-        top = sys.modules.get(module.partition(".")[0])
+    """Hash of the files of those loaded modules that are plug-ins; empty without.
+
+    Each comes with its package, and with the loaded modules outside site-packages that it imports.
+    """
+    files, left = set[Path](), list(filter(_is_somebodys, modules))
+    while left:
+        top = sys.modules.get((module := left.pop()).partition(".")[0])
         if hasattr(top, "__path__") and (first := getattr(top, "__file__", None)):
-            files.update(Path(first).parent.rglob("*.py"))
+            found = set(Path(first).parent.rglob("*.py"))
         else:
-            files.add(Path(str(sys.modules[module].__file__)))
+            found = {Path(str(sys.modules[module].__file__))}
+        left += [name for path in found - files for name in _imports_of(path) if _is_local(name)]
+        files |= found
     digests = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in files)
     return hashlib.sha256("".join(digests).encode()).hexdigest()[:12] if files else ""
+
+
+def _imports_of(path: Path) -> set[str]:
+    """Names of modules, and of what may be one, that a file of Python imports by their whole names."""
+    names = set[str]()
+    for node in ast.walk(ast.parse(path.read_bytes())) if path.suffix == ".py" else ():
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def _is_local(module: str) -> bool:
+    """Whether a module is loaded, and is somebody's outside site-packages."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file is not None and not _installed(Path(file).resolve()) and _is_somebodys(module, file)
+
+
+def _installed(path: Path) -> bool:
+    return not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
 
 
 def _is_plugin(frame: FrameType) -> bool:
@@ -219,7 +260,7 @@ def _is_somebodys(module: str, file: str | None = None) -> bool:
     path = Path(file).resolve()
     if any(map(path.is_relative_to, OURS)):
         return False
-    if not {"site-packages", "dist-packages"}.intersection(path.parts):
+    if not _installed(path):
         return not any(map(path.is_relative_to, _STANDARD))
     return module.partition(".")[0] in _packages_for_pate()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pate_cli import mechanisms
+from pate_cli import datasets, mechanisms
 from pate_cli.cli import main
 from pate_cli.results import read_repeats
 from pate_cli.students import fit_student
@@ -93,6 +93,18 @@ def test_two_of_one_name_are_told_apart(installed, tmp_path, pate):
     both = f"it is that of pate_exponential and of {tmp_path / 'exponential.py'}"
     assert (code, err.endswith(f"accepted: a name of one alone; {both}\n")) == (2, True)
     mechanisms.find.cache_clear()
+
+
+@pytest.mark.parametrize(("typed", "name"), [("mechanism", "gaussian"), ("dataset", "synthetic")])
+def test_a_plug_in_of_the_name_of_ours_is_refused(tmp_path, pate, typed, name):
+    """Ours would run in its place; any other file may have the name."""
+    for module, find in (("mechanism", mechanisms.find), ("dataset", datasets.find)):
+        find.cache_clear()
+        (tmp_path / f"{name}.py").write_text("print('a script')" if module != typed else "Options = object")
+        code, _, err = pate("plan", "mechanism=gaussian", *SMALL, path=tmp_path)
+        find.cache_clear()
+        told = f"{typed}.name: got '{name}'; accepted: a name of one alone; it is ours and that of {tmp_path}"
+        assert (code, told in err) == ((2, True) if module == typed else (0, False)), err
 
 
 FRESH = '''"""A mechanism that is a file and its defaults, and nothing else."""

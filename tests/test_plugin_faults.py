@@ -196,12 +196,17 @@ def test_a_release_quotes_nothing(where, full, pate, tmp_path, monkeypatch, caps
     assert "secret" not in err + "".join(path.read_text() for path in files)
 
 
-def test_results_of_old_and_of_edited_code_are_told_apart(pate, capsys):
+@pytest.mark.parametrize("edited", ["the plug-in", "what it imports"])
+def test_results_of_old_and_of_edited_code_are_told_apart(edited, pate, capsys, tmp_path):
     """Two seeds of one configuration are one row, but not of two states of a plug-in."""
     for seed, edit in enumerate(("", "", "\n# edited\n")):
-        sys.modules.pop("mine_mechanism", None)
+        for module in ("mine_mechanism", "mine_help"):
+            sys.modules.pop(module, None)
         mechanisms.find.cache_clear()
-        assert pate("mechanism", "", f"{RUN} repeats=2 seed={seed} hydra.run.dir={seed}", edit)[0] == 0
+        help_edit, edit = (edit, "") if edited == "what it imports" else ("", edit)
+        (tmp_path / "mine_help.py").write_text(f"SHARE = 1.0{help_edit}")
+        after = f"\nfrom mine_help import SHARE\n{edit}"
+        assert pate("mechanism", "", f"{RUN} repeats=2 seed={seed} hydra.run.dir={seed}", after)[0] == 0
     headlines = []
     for other in ("1", "2"):
         assert main(["page", "0", other, "--output", f"{other}.html"]) == 0

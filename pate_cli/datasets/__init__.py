@@ -21,7 +21,7 @@ from pate_cli.datasets.names import alike
 from pate_cli.datasets.splitting import SplitSizes, cached_split, sizes, sizes_of, split
 from pate_cli.describe_command import PACKED
 from pate_cli.errors import ConfigError, count_of, typed_own
-from pate_cli.plugins import calling, find_module
+from pate_cli.plugins import calling, find_module, refuse_namesakes
 
 if TYPE_CHECKING:
     from pate_cli.types import Dataset
@@ -80,7 +80,9 @@ def names() -> list[str]:
 def find(name: str) -> Any:
     """Find the module of a dataset: one of this room, of an installed package, or an import path."""
     if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{_MODULES[name]}")
+        module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+        refuse_namesakes("dataset.name", name, GROUP, module)
+        return module
     module = find_module("dataset.name", name, GROUP)
     if module is None:
         raise ConfigError("dataset.name", name, names(), typed_own("dataset", name))

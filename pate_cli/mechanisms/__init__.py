@@ -14,7 +14,7 @@ from pate_cli.checks import read_options
 from pate_cli.errors import ConfigError, typed_own
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
 from pate_cli.mechanisms.options import MechanismOptions
-from pate_cli.plugins import calling, find_module
+from pate_cli.plugins import calling, find_module, refuse_namesakes
 from pate_cli.types import Setting
 
 __all__ = ["GROUP", "Mechanism", "MechanismOptions", "SampledAttack", "VoteMechanism"]
@@ -36,6 +36,7 @@ def find(name: str) -> Any:
         if name.isidentifier() and importlib.util.find_spec(f"{room}.{name}") is not None:
             module = importlib.import_module(f"{room}.{name}")
             if hasattr(module, "Options"):
+                refuse_namesakes("mechanism.name", name, GROUP, module)
                 return module
     module = find_module("mechanism.name", name, GROUP)
     if module is None:
