@@ -15,18 +15,19 @@ pytest.importorskip("opendp")
 
 
 @pytest.mark.parametrize(
-    ("format", "points"),
+    ("format", "points", "half"),
     [
-        *[(format, points) for format in ("npz", "libsvm") for points in ("one file", "two files")],
-        *[(format, "two files") for format in ("jsonl", "parquet")],
+        *[("npz", "one file", 0), ("npz", "two files", 1), ("libsvm", "one file", 1)],
+        *[("libsvm", "two files", 0), ("jsonl", "two files", 0), ("parquet", "two files", 1)],
     ],
 )
-def test_a_private_record_changes_nothing_of_a_release_but_by_the_door(format, points):
+def test_a_private_record_changes_nothing_of_a_release_but_by_the_door(format, points, half):
+    """Of records of other kinds each comes in one and in two files, as numbers and as a table."""
     if format == "parquet":
         pytest.importorskip("pyarrow")
     release = Release("gaussian", points=points, format=format)
     unmoved(release)
-    for way in WAYS:
+    for way in list(WAYS)[half::2]:
         unlike(release, way)
 
 
