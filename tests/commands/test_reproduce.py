@@ -14,6 +14,7 @@ title: A recipe with some work in it
 source: nowhere
 shows: That it goes on.
 kind: runs
+settings: [features=none, student=logistic]
 repeats: 3
 figure: {panels: [{x: eps}], measures: [accuracy]}
 rows:

@@ -18,6 +18,7 @@ from pate_cli.errors import ConfigError
 from pate_cli.teachers import NONE_FAILED
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "teacher=linear_svm"]
+SMALL += ["features=none", "student=logistic"]
 
 
 @pytest.fixture(autouse=True)

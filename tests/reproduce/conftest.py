@@ -14,6 +14,7 @@ title: A small recipe
 source: nowhere
 shows: That it works.
 kind: runs
+settings: [features=none, student=logistic]
 repeats: 3
 quick: [repeats=2]
 pairs: [[active, passive]]

@@ -21,6 +21,7 @@ title: Settings
 source: nowhere
 shows: That it works.
 kind: runs
+settings: [features=none]
 repeats: 10
 margin: 0.1
 printed_error: {repeats: 30, half_width: 1.96 s/n}
