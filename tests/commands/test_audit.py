@@ -174,7 +174,7 @@ def plug_in(tmp_path):
     """How `pate audit` is told of the mechanism of `noisy_histograms`."""
     (tmp_path / "conf" / "mechanism").mkdir(parents=True)
     (tmp_path / "conf" / "mechanism" / "mine.yaml").write_text("name: noisy_histograms\n")
-    return ["--config-dir", str(tmp_path / "conf"), "mechanism=mine", "eps=1", "--runs", "2000"]
+    return ["--config-dir", str(tmp_path / "conf"), "mechanism=mine", "eps=1"]
 
 
 def _none(plan):
@@ -190,6 +190,7 @@ def _on_votes(plan):
 def test_a_mechanism_that_asks_votes_is_audited_by_its_release(plug_in, attacks, capsys, monkeypatch):
     """A release of ten histograms that is charged as one is found, whatever attacks the plug-in brings."""
     monkeypatch.setattr(NoisyHistograms, "attacks", attacks)
+    plug_in += ["--runs", "2000" if attacks is _on_votes else "600"]
     code, shown = run(capsys, *plug_in)
     assert code == 0
     assert ("votes of its own" if attacks is _on_votes else "every query critical") in shown

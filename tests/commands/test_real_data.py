@@ -28,7 +28,7 @@ def place(real_data, tmp_path, monkeypatch):
         ("dataset=mushroom mechanism=gaussian eps=0.5 repeats=3", operator.gt, 0.6416),
         # the standard error is below 0.03
         ("dataset=mushroom mechanism=active eps=0.5 repeats=3", operator.gt, 0.6418),
-        ("dataset=a9a mechanism=gaussian eps=1.0 repeats=2", operator.ge, 0.81),
+        ("dataset=a9a mechanism=gaussian eps=1.0", operator.ge, 0.81),
     ],
 )
 def test_accuracy(argv, better, least):
@@ -37,13 +37,13 @@ def test_accuracy(argv, better, least):
 
 
 def test_a_sweep_and_its_table(capsys):
-    assert main(["run", "-m", "dataset=mushroom", "mechanism=gaussian,active", "eps=0.5,1,2"]) == 0
+    assert main(["run", "-m", "dataset=mushroom", "mechanism=gaussian,active", "eps=0.5,2"]) == 0
     capsys.readouterr()
     assert main(["table", "outputs", "--format", "csv"]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert [(row["mechanism"], row["eps"]) for row in rows] == [
-        (mechanism, eps) for mechanism in ("active", "gaussian") for eps in ("0.5", "1.0", "2.0")
+        (mechanism, eps) for mechanism in ("active", "gaussian") for eps in ("0.5", "2.0")
     ]
     assert {row["status"] for row in rows} == {"ok"}
     assert main(["table", "outputs"]) == 0
-    assert sum(line.startswith("mushroom") for line in capsys.readouterr().out.splitlines()) == 6
+    assert sum(line.startswith("mushroom") for line in capsys.readouterr().out.splitlines()) == 4

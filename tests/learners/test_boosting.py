@@ -21,7 +21,7 @@ def test_gradient_boosting_teaches(package, name, tmp_path, monkeypatch):
     learner = getattr(pytest.importorskip(package), name)
     monkeypatch.chdir(tmp_path)
     (line,) = re.findall(rf"^    pate (run .*{package}\.{name}.*)$", PAGE.read_text(), re.MULTILINE)
-    assert main([*shlex.split(line), "dataset.n_records=10000", "hydra.run.dir=out"]) == 0
+    assert main([*shlex.split(line), "dataset.n_records=4000", "hydra.run.dir=out"]) == 0
     assert json.loads(Path("out/result.json").read_text())["accuracy"]["mean"] > 0.7
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=2000)
