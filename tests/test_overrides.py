@@ -145,6 +145,17 @@ def test_configs_of_the_user(tmp_path):
         composer.compose(["teacher=small", "teacher.oops=1"])
 
 
+@pytest.mark.parametrize("text", ["a/b", "1.50", "true", "'a b'", "0"])
+def test_a_directory_is_what_hydra_reads_and_no_composition_of_its_own(text, monkeypatch):
+    given = ["eps=3", f"hydra.run.dir={text}"]
+    with hydra.initialize_config_dir(str(hydra_composition.conf_dir()), **hydra_composition.version_base()):
+        alone = hydra.compose("config", given, return_hydra_config=True).hydra.run.dir
+    composed = compose(["eps=3"])
+    monkeypatch.setattr(hydra, "compose", None)
+    assert Composer().directory(given, multirun=False) == alone
+    assert compose(given) == composed
+
+
 def test_chosen_directory():
     chosen = ["hydra.run.dir=a/${mechanism.name}-${eps}", "hydra.sweep.dir='b c'", "mechanism=svt", "eps=2"]
     for multirun, made in ((False, "a/svt-2"), (True, "b c")):

@@ -33,6 +33,9 @@ _LAUNCHERS = {
 }
 _OF_HYDRA = re.compile(r"\$\{hydra:([\w.]+)\}")
 _PATH = re.compile(r"/?[A-Za-z_][\w-]*(?:[/.]\w[\w-]*)+")
+_DIRECTORIES = ("hydra.run.dir", "hydra.sweep.dir")
+"""Keys of Hydra that are different in each command, and on which no other key of ours or its depends."""
+
 _USUAL = {"launcher": "basic", "sweeper": "basic", "job_logging": "none", "hydra_logging": "none"}
 """Options of Hydra's own groups with which a run does not need its runtime."""
 
@@ -174,6 +177,7 @@ class Composer:
         """
         with self._one_line(given):
             others, values = self._apart(given)
+            values = {key: value for key, value in values.items() if key not in _DIRECTORIES}
             if not self._of(others).depends(others):
                 raw = copy.deepcopy(self._of(others).plain(others, None))
                 if all(_is_set(raw, key, value) for key, value in values.items()):
@@ -184,9 +188,10 @@ class Composer:
     def directory(self, given: Sequence[str], *, multirun: bool) -> str | None:
         """Directory that `hydra.run.dir` or `hydra.sweep.dir` chooses; None for `auto`, our own choice."""
         key = "sweep" if multirun else "run"
-        cfg = self._hydra(given)
+        cfg, typed = self._hydra(given), self._apart(given)[1]
         with self._one_line(given), _resolving(cfg):
-            chosen = str(cfg.hydra[key].dir or "")
+            chosen = typed.get(f"hydra.{key}.dir", cfg.hydra[key].dir)
+        chosen = "" if chosen is None else str(chosen)
         if not chosen.strip():  # it would be the current directory
             raise ConfigError(f"hydra.{key}.dir", chosen, "a directory, or auto")
         return None if chosen == "auto" else chosen
@@ -365,11 +370,12 @@ def parsed_override(text: str) -> Override:
 
 @lru_cache(maxsize=10_000)
 def _value(text: str) -> tuple[Any] | None:
-    """Value of an override that sets a single one, else None: of a group, of Hydra, of a container."""
+    """Value of an override that sets a single one, else None: of a group, a container, most of Hydra."""
     from hydra.errors import HydraException
 
     key = text.partition("=")[0]
-    if text[:1] in "+~" or "/" in key or key.startswith("hydra.") or key in _groups() or "${" in text:
+    hydras = key.startswith("hydra.") and key not in _DIRECTORIES
+    if text[:1] in "+~" or "/" in key or hydras or key in _groups() or "${" in text:
         return None
     try:
         override = parsed_override(text)
