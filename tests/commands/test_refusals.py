@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import finish, start
 
 from pate_cli.cli import main
 from pate_cli.config.hydra_composition import options
@@ -330,10 +329,8 @@ def test_a_run_refused_late_leaves_only_what_was_there(folder, capsys, monkeypat
 
 def test_as_a_process(folder):
     before = tree(folder)
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pate_cli", "run", "-m", "eps=1,-1"]
-    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=300)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("pate: eps: got -1")
-    assert done.stderr.count("\n") == 1
+    code, out, err = finish(start(Path.cwd(), "run", "-m", "eps=1,-1"))
+    assert (code, out) == (2, "")
+    assert err.startswith("pate: eps: got -1")
+    assert err.count("\n") == 1
     assert tree(folder) == before

@@ -40,6 +40,10 @@ def gone(processes: list[Any]) -> bool:
     return not any(process.is_running() and process.status() != "zombie" for process in processes)
 
 
+def repeats(out: Path) -> set[str]:
+    return {row["repeat"] for row in numbers(out)}
+
+
 def status(out: Path) -> str:
     return json.loads((out / "result.json").read_text())["status"]
 
@@ -86,11 +90,10 @@ def test_the_same_numbers_on_a_cluster_that_is_there(tmp_path, monkeypatch, caps
         assert numbers(tmp_path / str(repeats)) == expected[:repeats]
 
 
-@pytest.mark.parametrize("where", WORKER)
-def test_a_killed_worker_loses_no_result(tmp_path, expected, where):
+def test_a_killed_worker_loses_no_result(tmp_path, expected):
     out = tmp_path / "out"
-    run = pate(tmp_path, "repeats=16", f"compute={where}", "compute.workers=2")
-    below = at_work(run, where, out)
+    run = pate(tmp_path, "repeats=16", "compute.workers=2")
+    below = at_work(run, "local", out)
     assert status(out) == "running"
     below[0].kill()  # both were at work
     code, _, err = finish(run)
@@ -101,13 +104,22 @@ def test_a_killed_worker_loses_no_result(tmp_path, expected, where):
 
 
 @pytest.mark.parametrize("where", WORKER)
-def test_the_workers_of_a_killed_run_end(tmp_path, where):
+def test_the_workers_of_a_killed_run_end(tmp_path, expected, where):
+    """On a cluster one of them is killed before, and what it did is done again, in its turn."""
+    out = tmp_path / "out"
     run = pate(tmp_path, "repeats=400", f"compute={where}", "compute.workers=2")
-    below = at_work(run, where, tmp_path / "out")
+    below = at_work(run, where, out)
+    if where == "dask":
+        below[0].kill()
+        until(lambda: {str(i) for i in range(16)} <= repeats(out), run)
+        below += children_of(run.pid, WORKER[where])
     run.kill()
     until(lambda: gone(below))
-    run.communicate()
-    assert status(tmp_path / "out") == "running"
+    err = run.communicate()[1]
+    assert status(out) == "running"
+    assert ("a worker process was killed; what it did is done again" in err) == (where == "dask")
+    done = {row["repeat"]: row for row in numbers(out)}
+    assert all(done.get(row["repeat"], row) == row for row in expected)
 
 
 def test_sigterm_is_answered_as_ctrl_c_is(tmp_path):

@@ -1,9 +1,10 @@
 import dataclasses
+import pickle
 
 import pytest
 
 from pate_cli import pipeline
-from pate_cli.engine import schedule
+from pate_cli.engine import schedule, workers
 from pate_cli.engine.store import RepeatRecord
 
 
@@ -56,10 +57,27 @@ def test_teachers_are_shared_and_nothing_is_done_twice(plan_of, tmp_path, calls)
     assert numbers(forced) == numbers(first)
 
 
-def test_sharing_teachers_and_the_number_of_workers_change_no_number(plan_of, tmp_path):
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """Do what is sent to workers here, as it comes out of a message; real ones: tests/engine/test_runs.py."""
+    sent = []
+
+    def spread(_, call, shared, items):
+        for item in items:
+            call, part, item = pickle.loads(pickle.dumps((call, shared.only(item), item)))
+            sent.append(item)
+            yield item, workers._attempt(call, part, item, None)
+
+    monkeypatch.setattr(workers.Workers, "spread", spread)
+    return sent
+
+
+def test_sharing_teachers_and_the_number_of_workers_change_no_number(plan_of, tmp_path, elsewhere):
     plan = plan_of("compute.workers=1", "repeats=2")
     results, _ = run(plan, tmp_path / "one")
+    assert elsewhere == []
     two, said = run(plan_of("compute.workers=2", "repeats=2"), tmp_path / "two")
+    assert len(elsewhere) >= 2
     assert numbers(results) == numbers(two)
     assert said[-1] == (8, 0, 8)
     for row in plan.ready:
