@@ -31,7 +31,7 @@ LINES = "\n".join(["age;ward;site;y;", *RECORDS])
 BUGS = [
     ("bounds of all records", "describing:describe", "entry if public else", "entry if entry else",
      "a larger number"),
-    ("classes of all records", "describing:_classes", 'if public or "levels" in edits', "if found",
+    ("classes of all records", "describing:_classes", 'if public or "levels" in edits', "if column",
      "another class"),
     ("a kind by all records alone", "describing:_kept", "replace(column, missing=None)", "Column()",
      "the second text of a column"),

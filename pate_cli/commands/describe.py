@@ -136,8 +136,8 @@ def _write(described: Described, options: argparse.Namespace, output: Path) -> N
 def _check(table: RecordTable, found: Described, options: argparse.Namespace) -> None:
     """Refuse what a run would: classes, persons or columns from which nothing can be learnt."""
     words = found.schema.missing
-    if (target := options.target) is not None and not found.found[target].bought:
-        names = found.found[target].levels or []
+    if (target := options.target) is not None and not found.observed[target].bought:
+        names = found.observed[target].levels or []
         if len(names) < 2:
             texts = distinct_texts(table.frame[target])[0]
             absent = next((text.strip() for text in texts if text.strip() and text not in names), None)
@@ -145,11 +145,11 @@ def _check(table: RecordTable, found: Described, options: argparse.Namespace) ->
             accepted = f"two classes or more, as --set {shlex.quote(f'{target}.levels={both}')}"
             accepted += "" if absent is None else f" if {shortened(repr(absent))} is one, not a missing label"
             raise ConfigError(f"{target}.levels", names, accepted)
-        labels = table.labels(target, words, "--target", declared=names, missing=True, one=True)
+        labels = table.labels(target, words, "--target", declared=names, missing=True, merge_alike=True)
         codes = labels.codes[labels.codes >= 0]
         classes_of(replace(labels, codes=codes), f"{table.path}, column {target!r} (--target)", len(codes))
     if options.unit is not None:
-        table.labels(options.unit, words, "--unit", one=True, distinct=False)
+        table.labels(options.unit, words, "--unit", merge_alike=True, distinct=False)
     columns = found.schema.columns
     if target and not any(column.kind != "ignored" for column in columns.values()):
         if not columns:
@@ -194,7 +194,7 @@ def _print(table: RecordTable, found: Described, options: argparse.Namespace) ->
         f"{table.path}: {count_of(len(table.frame), 'record')}, {count_of(len(table.columns), 'column')}{how}"
     )
     rows = []
-    for name, column in found.found.items():
+    for name, column in found.observed.items():
         holds = "" if column.kind == "ignored" else column.about + (f" {column.unit}" if column.unit else "")
         missing = found.missing.get(name, 0)
         kind = "target" if name == options.target else column.kind
@@ -296,7 +296,7 @@ def _next(options: argparse.Namespace, found: Described, output: Path) -> str:
 def _print_json(table: RecordTable, found: Described, output: Path | None) -> None:
     """Print all of it as JSON."""
     columns: list[dict[str, Any]] = []
-    for name, column in found.found.items():
+    for name, column in found.observed.items():
         if name == found.schema.target:
             continue
         entry = entry_of(column)
@@ -321,7 +321,7 @@ def _print_json(table: RecordTable, found: Described, output: Path | None) -> No
     whole_lines = sum("cells, the" in why for _, why in table.written.refused)
     content: dict[str, Any] = {
         "target": target,
-        "classes": found.found[target].levels if target else None,
+        "classes": found.observed[target].levels if target else None,
         "rows": len(table.frame) + whole_lines,
         "format": _format(table, found),
         "columns": columns,
@@ -343,7 +343,9 @@ def _print_json(table: RecordTable, found: Described, output: Path | None) -> No
 def _format(table: RecordTable, found: Described) -> dict[str, Any]:
     """How the file is written, and how many records have no label."""
     marks: Sequence[str] = [
-        _as_written(table, name, column.thousands) for name, column in found.found.items() if column.thousands
+        _as_written(table, name, column.thousands)
+        for name, column in found.observed.items()
+        if column.thousands
     ]
     thousands = max(marks, key=marks.count, default=None)
     lines = {

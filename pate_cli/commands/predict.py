@@ -199,7 +199,9 @@ def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
     labels = (
         None
         if target is None
-        else table.labels(target, schema.missing, "--target", declared=model.classes, missing=True, one=True)
+        else table.labels(
+            target, schema.missing, "--target", declared=model.classes, missing=True, merge_alike=True
+        )
     )
     names = None
     if args.id is not None:

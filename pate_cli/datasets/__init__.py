@@ -138,9 +138,9 @@ def load(name: str, **options: Any) -> Dataset:
             accepted = "a file of other records: this one is the private file"
             raise ConfigError(f"dataset.{key}", plain.get(key), accepted)
     if pair := alike([name for name in dataset.classes if isinstance(name, str)]):
-        said = (f"the labels {pair}; if they are one class, write them in one way",)
-        public = () if dataset.classes_from_private else said
-        both = (dataset.warnings + said, dataset.public_warnings + public)
+        label_warning = (f"the labels {pair}; if they are one class, write them in one way",)
+        public = () if dataset.classes_from_private else label_warning
+        both = (dataset.warnings + label_warning, dataset.public_warnings + public)
         dataset = replace(dataset, warnings=both[0], public_warnings=both[1])
     return dataset
 

@@ -27,11 +27,11 @@ _PAIR = re.compile(r"\d+\s*/\s*\d+")
 
 def decide_texts(seen: Seen, decision: Decision, target: bool) -> Decision:
     """Decide on texts that are no numbers, dates or times."""
-    cells, given = seen.cells, seen.cells.given
+    cells, edits = seen.cells, seen.cells.edits
     filled = _without_missing(seen, _with_codes(seen, decision, target), decision, target)
     names = _levels(seen, filled, decision)
     n, n_filled = int(seen.counts.sum()), seen.n(filled)
-    if target or given.get("kind") == "category":
+    if target or edits.get("kind") == "category":
         return decision
     if len(names) <= 1:
         return _of_one_level(seen, names, n - n_filled, decision)
@@ -45,7 +45,7 @@ def decide_texts(seen: Seen, decision: Decision, target: bool) -> Decision:
     asked = any(ask.key == "kind" for ask in decision.asked)
     if not asked and _are_identifiers(cells.name, names, n, n_filled):
         why = "row names" if cells.row_names else "identifiers"
-        return identified(cells.name, "persons" in given, decision.ignored(why), len(names), n_filled)
+        return identified(cells.name, "persons" in edits, decision.ignored(why), len(names), n_filled)
     return decision
 
 
@@ -62,7 +62,7 @@ def _with_codes(seen: Seen, decision: Decision, target: bool) -> Any:
     codes = filled.sum() > 1 and cells.mask("code", lambda text: re.fullmatch("[A-Z]{2}", text))[filled].all()
     signs = seen.n(filled & cells.mask("plus", "+".__eq__)) > 1
     word = "-" if signs else "NA" if codes and not target else ""
-    if not word or {"missing", "answers"} & cells.given.keys():
+    if not word or {"missing", "answers"} & cells.edits.keys():
         return filled
     decision.column = replace(decision.column, answers=[word])
     same = (seen.counts > 0) & cells.mask(word, word.__eq__)
@@ -81,7 +81,7 @@ def _without_missing(seen: Seen, filled: Any, decision: Decision, target: bool) 
         every = [plain[i] for i in asked]
         question = f"{', '.join(every)}: a class? Or no label (--missing {shlex.quote(every[0])})"
         decision.asked.append(Ask(cells.name, "answers", question, as_list(every), safe=True))
-    elif asked and filled.sum() > 2 and "missing" not in cells.given:
+    elif asked and filled.sum() > 2 and "missing" not in cells.edits:
         for i in asked:
             question = f"{plain[i]!r} ({count_of(int(seen.counts[i]), 'cell')}) is taken for missing"
             decision.ask_missing(cells.name, plain[i], question)
@@ -92,7 +92,7 @@ def _without_missing(seen: Seen, filled: Any, decision: Decision, target: bool) 
 def _levels(seen: Seen, filled: Any, decision: Decision) -> list[str]:
     """Levels; those that differ in capitals alone are one, and said."""
     names = [seen.cells.plain[i] for i in np.flatnonzero(filled)]
-    if "case" in seen.cells.given:
+    if "case" in seen.cells.edits:
         return names
     variants: dict[str, set[str]] = {}
     for text in names:
@@ -107,7 +107,7 @@ def _of_one_level(seen: Seen, names: Sequence[str], n_empty: int, decision: Deci
     cells = seen.cells
     if not names or n_empty <= 0.1 * seen.counts.sum():
         return decision if cells.used else decision.ignored("constant")
-    if "empty" not in cells.given:
+    if "empty" not in cells.edits:
         question = f"an empty cell ({n_empty:,} of them) beside {shortened(repr(names[0]))}: missing, or no?"
         decision.asked.append(Ask(cells.name, "empty", question, "missing", safe=True))
     return decision

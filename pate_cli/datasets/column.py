@@ -122,8 +122,8 @@ class Column:
             return "any" if self.low is None else f"{self.shown(self.low)} to {self.shown(self.high)}"
         if self.kind == "category":
             names = self.levels or []
-            more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-            return "any text" if self.levels is None else f"{len(names)}: {', '.join(names[:4])}{more}"
+            not_shown = f" and {len(names) - 4} more" if len(names) > 4 else ""
+            return "any text" if self.levels is None else f"{len(names)}: {', '.join(names[:4])}{not_shown}"
         return self.why or ""
 
     def shown(self, bound: float | None) -> str:

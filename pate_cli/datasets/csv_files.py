@@ -72,7 +72,7 @@ def load(name: str, options: Options) -> Dataset:
 
 def read_csv(
     path: Path,
-    given: CsvFormat,
+    csv_format: CsvFormat,
     text: Collection[str] = (),
     form: Mapping[str, Any] = MappingProxyType({}),
     *,
@@ -81,7 +81,8 @@ def read_csv(
 ) -> RecordTable:
     """Read a file, perhaps compressed; see `RecordTable`.
 
-    The file is written as is `given`, else as in `form`, of a schema; what both leave open its content says.
+    The file is written as in `csv_format`, else as in `form`, of a schema; what both leave open its content
+    says.
     With `columns` in the form, of a schema or a public file, these say which line is the header and what
     separates its cells, and each other line is judged by itself: no record decides on another.
     Cells of the columns `text` stay as they are written, even where all of them are numbers. Lines that do
@@ -89,54 +90,56 @@ def read_csv(
     `key` is how a user types an option of the format, for messages.
     """
     usual: dict[str, Any] = {key: form.get(key) for key in ("encoding", "decimal", "quote")}
-    given = replace(given, **{key: value for key, value in usual.items() if getattr(given, key) is None})
-    given = replace(given, header=given.header and form.get("header", True))
+    csv_format = replace(
+        csv_format, **{key: value for key, value in usual.items() if getattr(csv_format, key) is None}
+    )
+    csv_format = replace(csv_format, header=csv_format.header and form.get("header", True))
     columns: Mapping[str, Column] = form.get("columns", {})
     raw, checksum = read_bytes(path)
     if what := other_format(raw):
         raise DataError(f"{path}: {what}; accepted: a CSV file")
-    found = Written(path, key, given.header, decimal=given.decimal)
-    raw = decoded(raw, given.encoding, found)
+    written = Written(path, key, csv_format.header, decimal=csv_format.decimal)
+    raw = decoded(raw, csv_format.encoding, written)
     if not raw.strip():
         raise DataError(f"{path}: empty, no header line in it")
     if raw.lstrip()[:1] in (b"[", b"{") and raw.rstrip()[-1:] in (b"]", b"}"):
         what = "an array of JSON" if raw.lstrip().startswith(b"[") else "JSON"
         accepted = "CSV, or JSON lines, an object a line, without [ ] around them (dataset=jsonl; .jsonl)"
         raise DataError(f"{path}: {what}, not CSV; accepted: {accepted}")
-    found.sign, found.quote = _signs(raw, found, given, form.get("delimiter"), columns)
-    raw = re.sub(rb" +(\n|$)", rb"\1", raw) if found.sign == " " else raw
-    raw = raw if found.sign.isascii() else raw.replace(found.sign.encode(), found.delimiter.encode())
-    names, body, lines, marks = records_of(raw, found, columns)
-    if found.refused and not (keep and len(lines)):
-        raise DataError(refused_lines(path, found.refused))
+    written.sign, written.quote = _signs(raw, written, csv_format, form.get("delimiter"), columns)
+    raw = re.sub(rb" +(\n|$)", rb"\1", raw) if written.sign == " " else raw
+    raw = raw if written.sign.isascii() else raw.replace(written.sign.encode(), written.delimiter.encode())
+    names, body, lines, marks = records_of(raw, written, columns)
+    if written.refused and not (keep and len(lines)):
+        raise DataError(refused_lines(path, written.refused))
     if not len(lines):
-        at = f"; {found.warnings[0]}" if found.warnings else ""
+        at = f"; {written.warnings[0]}" if written.warnings else ""
         raise DataError(f"{path}: no records after the header line{at}")
-    frame, decimal = typed_cells(body, names, found.delimiter, found.quote, given.decimal, text)
+    frame, decimal = typed_cells(body, names, written.delimiter, written.quote, csv_format.decimal, text)
     if len(frame) != len(lines):
         raise DataError(f"{path}: {len(frame)} records in {len(lines)} lines: quotes that do not fit")
     frame.index = lines
-    return RecordTable(frame, path, checksum, decimal=decimal, written=found, marks=marks)
+    return RecordTable(frame, path, checksum, decimal=decimal, written=written, marks=marks)
 
 
 def refused_lines(path: Path, refused: Sequence[tuple[int, str]], word: str = "line") -> str:
     """All lines that do not fit in one, the first 20 and a count."""
     shown = "; ".join(f"{word} {line}: {why}" for line, why in refused[:20])
-    more = f"; and {len(refused) - 20} more" if len(refused) > 20 else ""
-    return f"{path}, {shown}{more}"
+    not_shown = f"; and {len(refused) - 20} more" if len(refused) > 20 else ""
+    return f"{path}, {shown}{not_shown}"
 
 
 def _signs(
-    raw: bytes, found: Written, given: CsvFormat, usual: str | None, columns: Collection[str]
+    raw: bytes, written: Written, csv_format: CsvFormat, usual: str | None, columns: Collection[str]
 ) -> tuple[str, str]:
     """Find delimiter and quote: those that cut most of the first lines into equally many cells.
 
     Of declared columns, those that cut one of the first lines into the names of most.
     """
     sample = raw[:SAMPLE].decode("utf-8", "replace").splitlines()[:300]
-    if columns and found.header:
-        signs = [given.sep] if given.sep else [*dict.fromkeys([*(usual or ""), *_DELIMITERS, " "])]
-        both = [(sign, quote) for quote in given.quote or "\"'" for sign in signs]
+    if columns and written.header:
+        signs = [csv_format.sep] if csv_format.sep else [*dict.fromkeys([*(usual or ""), *_DELIMITERS, " "])]
+        both = [(sign, quote) for quote in csv_format.quote or "\"'" for sign in signs]
         top = "\n".join(sample[:TOP])
         named = [max(n_named(row, columns) for row in rows_of(top, *pair)) for pair in both]
         if max(named) > 1:
@@ -144,18 +147,18 @@ def _signs(
     sign = max(_DELIMITERS, key=lambda each: _share(sample, each))
     if not usual and _share(sample, sign) == 0 and _share([line.rstrip() for line in sample], " ") > 0.9:
         sign = " "
-    if given.sep is not None:
-        if _share(sample, given.sep) == 0 < _share(sample, sign):
-            accepted = f"what stands between two cells of {found.path}, as it seems {sign!r}"
-            raise ConfigError(found.key.format("sep"), given.sep, accepted)
-        sign = given.sep
+    if csv_format.sep is not None:
+        if _share(sample, csv_format.sep) == 0 < _share(sample, sign):
+            accepted = f"what stands between two cells of {written.path}, as it seems {sign!r}"
+            raise ConfigError(written.key.format("sep"), csv_format.sep, accepted)
+        sign = csv_format.sep
     elif match := re.match(r"sep=(.)\s*$", sample[0]):
         sign = match[1]
-    elif usual and ((columns and not found.header) or usual in sample[0]):
+    elif usual and ((columns and not written.header) or usual in sample[0]):
         sign = usual
     cells = [cell.strip() for line in sample[:20] for cell in line.split(sign)]
     single = sum(len(cell) > 1 and cell[0] == "'" == cell[-1] for cell in cells) > len(cells) / 3
-    return sign, given.quote or ("'" if single and '"' not in "".join(sample) else '"')
+    return sign, csv_format.quote or ("'" if single and '"' not in "".join(sample) else '"')
 
 
 def _share(sample: Sequence[str], delimiter: str) -> float:

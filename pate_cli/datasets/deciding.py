@@ -55,7 +55,7 @@ def point_of(columns: list[Cells], part: int | None, default: str) -> tuple[str,
 
 def decide(cells: Cells, part: int | None, point: tuple[str, bool], *, target: bool = False) -> Decision:
     """Decide on a column, by some of its records (None: all of them)."""
-    kind = cells.given.get("kind")
+    kind = cells.edits.get("kind")
     if kind == "ignored":
         return Decision(Column("ignored", why="left out"))
     if cells.values is not None and not target and kind in (None, "number"):
@@ -80,13 +80,13 @@ def _judged(cells: Cells, values: FloatArray, decision: Decision) -> Decision:
         question = f"{value:g} ({count_of(n_here, 'cell')}) stands apart from all others: taken for missing"
         decision.ask_missing(cells.name, f"{value:g}", question)
         filled = filled[filled != value]
-    if cells.given.get("kind") is None:
+    if cells.edits.get("kind") is None:
         if (filled == filled[0]).all() and not cells.used:
             return Decision(Column("ignored", why="constant"))
         if why := _identifiers(cells, filled, len(values)):
             exact = cells.values is None and filled.max() >= MOST_EXACT
             distinct = int(cells.filled.sum()) if exact else len(np.unique(filled))
-            named = "persons" in cells.given
+            named = "persons" in cells.edits
             return identified(cells.name, named, Decision(Column("ignored", why=why)), distinct, len(filled))
     return decision
 
@@ -95,7 +95,7 @@ def _set_apart(cells: Cells, filled: FloatArray, codes: list[float]) -> list[tup
     """Those of some codes for no value that are further from all other numbers than these from each other."""
     odd = np.isin(filled, codes)
     others = filled[~odd]
-    if "missing" in cells.given or not odd.any() or len(others) < 2:
+    if "missing" in cells.edits or not odd.any() or len(others) < 2:
         return []
     counted = zip(*np.unique(filled[odd], return_counts=True), strict=True)
     far = np.ptp(others)
@@ -131,7 +131,7 @@ def _identifiers(cells: Cells, filled: FloatArray, n: int) -> str:
 
 
 def _of_texts(seen: Seen, point: tuple[str, bool], target: bool) -> Decision:
-    cells, kind = seen.cells, seen.cells.given.get("kind")
+    cells, kind = seen.cells, seen.cells.edits.get("kind")
     if seen.n(seen.filled) < 2 - cells.used:
         return Decision(Column("ignored", why="empty"))
     decision = Decision(Column("category"))
@@ -150,18 +150,18 @@ def _of_texts(seen: Seen, point: tuple[str, bool], target: bool) -> Decision:
 def _number(seen: Seen, point: tuple[str, bool], before: Decision) -> Decision | None:
     """Decide on a column that is written like numbers; None if it is not."""
     cells, filled = seen.cells, seen.filled
-    forced = cells.given.get("kind") == "number"
+    forced = cells.edits.get("kind") == "number"
     units = seen.often(cells.units)
     if not forced and (not _like_numbers(seen) or _are_different(units, seen, before)):
         return None
     decision = before.instead(Column())
     mark, unsure = _decimal(seen, point)
-    if unsure and "decimal" not in cells.given:
+    if unsure and "decimal" not in cells.edits:
         decision.asked.append(Ask(cells.name, "decimal", unsure, mark))
     others = seen.often({sep: mask for sep, mask in cells.separators.items() if sep != mark})
     often = [sep for sep, _ in others.most_common(1)]
-    thousands = cells.given.get("thousands") or (often[0] if often else None)
-    unit = cells.given.get("unit") or (units.most_common(1)[0][0] if units else None)
+    thousands = cells.edits.get("thousands") or (often[0] if often else None)
+    unit = cells.edits.get("unit") or (units.most_common(1)[0][0] if units else None)
     each = cells.parsed((mark, thousands, unit), number_of(mark, thousands, unit))
     ok = filled & ~np.isnan(each)
     if not forced and seen.n(ok) < NEARLY * seen.weight:
@@ -176,7 +176,7 @@ def _number(seen: Seen, point: tuple[str, bool], before: Decision) -> Decision |
         if thousands and not point[1]:
             decision.warnings.append(f"{thousands!r} separates thousands")
     bare = ok & ~cells.units[unit] if unit == "%" and unit in cells.units else ok & False
-    if seen.n(bare) > 1 and "unit" not in cells.given:
+    if seen.n(bare) > 1 and "unit" not in cells.edits:
         text = cells.plain[int(np.argmax(bare))]
         question = f"{seen.n(bare):,} cells, as {text}, have no %: are they percent, too?"
         decision.asked.append(Ask(cells.name, "unit", question, "%"))
@@ -222,7 +222,7 @@ def _like_numbers(seen: Seen) -> bool:
 def _decimal(seen: Seen, point: tuple[str, bool]) -> tuple[str, str]:
     """What separates decimals in a column; and a question, where no two cells say it."""
     cells = seen.cells
-    if mark := cells.given.get("decimal"):
+    if mark := cells.edits.get("decimal"):
         return str(mark), ""
     votes = seen.often(cells.votes, 1)
     first, second = [*votes.most_common(2), ("", 0), ("", 0)][:2]
@@ -239,7 +239,7 @@ def _decimal(seen: Seen, point: tuple[str, bool]) -> tuple[str, str]:
 def _rest(seen: Seen, rest: Any, decision: Decision) -> None:
     """Cells that are no numbers: a word of more than one record is asked for; others will be refused."""
     cells, counts = seen.cells, seen.counts
-    if decision.column.missing is True or cells.given.get("missing") is True:
+    if decision.column.missing is True or cells.edits.get("missing") is True:
         return
     for i in np.flatnonzero(rest):
         text = cells.plain[i]
@@ -257,7 +257,7 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
     """Decide on a column that is written like dates; None if it is not."""
     cells, filled = seen.cells, seen.filled
     forms = seen.often(cells.dates)
-    if cells.given.get("kind") != "date" and (not forms or sum(forms.values()) < NEARLY * seen.weight):
+    if cells.edits.get("kind") != "date" and (not forms or sum(forms.values()) < NEARLY * seen.weight):
         return None
     decision = before.instead(Column("date"))
     order, unsure = _order(seen) if "d-m-y" in forms else ("d-m-y", "")
@@ -269,15 +269,15 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
             f"do years of two digits begin in 1930, as spreadsheets have it, or in 1950 ({shown})?"
         )
         shown += " from 1930"  # not by today's date: a file is read the same next year
-    if questions and "format" not in cells.given:
+    if questions and "format" not in cells.edits:
         decision.asked.append(Ask(cells.name, "format", " ".join(questions), shown))
-    shown = cells.given.get("format") or shown or "y-m-d"
+    shown = cells.edits.get("format") or shown or "y-m-d"
     decision.column = Column("date", format=shown)
     each = cells.parsed(shown, days_of(shown))
     ok = filled & ~np.isnan(each)
     clock = ok & cells.mask("clock", HAS_CLOCK.search)
     zoned = clock & cells.mask("zone", HAS_ZONE.search) if clock.any() else clock
-    if zoned.any() and (clock & ~zoned).any() and "zone" not in cells.given:
+    if zoned.any() and (clock & ~zoned).any() and "zone" not in cells.edits:
         decision.asked.append(
             Ask(cells.name, "zone", "some times have a zone, others have none: are these UTC?", "UTC")
         )

@@ -47,7 +47,7 @@ class Described:
     """A schema, for its file; figures for the owner's screen, by column; questions; and what is refused."""
 
     schema: Schema
-    found: Mapping[str, Column]  # with the bounds and levels of these records
+    observed: Mapping[str, Column]  # with the bounds and levels of these records
     missing: Mapping[str, int]
     asked: Sequence[Ask]
     refused: Sequence[tuple[int, str]]
@@ -85,7 +85,7 @@ def describe(
     already_asked = {(ask.column, ask.key) for ask in asked}
     written = table.written
     refused, warnings = list(written.refused), list(written.warnings)
-    columns, found, missing = {}, {}, {}
+    columns, observed, missing = {}, {}, {}
     for name, decision in decisions.items():
         asked += [ask for ask in decision.asked if (name, ask.key) not in already_asked]
         warnings += [f"{name!r}: {warning}" for warning in decision.warnings]
@@ -96,7 +96,7 @@ def describe(
             missing[name] = _n_missing(reading)
             entry = _bounded(column, reading)
             refused += _odd_lines(table, name, column, reading)
-        found[name] = entry
+        observed[name] = entry
         if name == target:
             continue
         columns[name] = entry if public else _private(name, column, rows, point)
@@ -109,15 +109,15 @@ def describe(
         for name, distinct in may_name_persons(table, others, asked):
             if name not in asked_of:
                 asked.append(persons_ask(name, distinct, len(table.frame)))
-    classes = _classes(found.get(target or ""), edits.get(target or "", {}), public, rows, target)
+    classes = _classes(observed.get(target or ""), edits.get(target or "", {}), public, rows, target)
     if target is not None:
         if n_dropped := n_records - len(table.frame):
             missing[target] = n_dropped
         asked += _asked_of_target(
-            target, found.get(target), classes, words, 0 if n_dropped else missing.get(target, 0)
+            target, observed.get(target), classes, words, 0 if n_dropped else missing.get(target, 0)
         )
     for name, kind in table.unread.items():
-        columns[name] = found[name] = Column("ignored", why=f"holds {kind}")
+        columns[name] = observed[name] = Column("ignored", why=f"holds {kind}")
     form = written.form and {**written.form, "decimal": point}
     schema = Schema(
         columns,
@@ -129,21 +129,21 @@ def describe(
         form,
         rows="public" if public else "private",
         target_missing=target_missing,
-        classes_bought=target in found and found[target].bought,
+        classes_bought=target in observed and observed[target].bought,
     )
-    return Described(schema, found, missing, asked, sorted(set(refused)), warnings)
+    return Described(schema, observed, missing, asked, sorted(set(refused)), warnings)
 
 
 def _asked_of_target(
-    target: str, found: Column | None, classes: Sequence[str] | None, words: Sequence[str], n_missing: int
+    target: str, column: Column | None, classes: Sequence[str] | None, words: Sequence[str], n_missing: int
 ) -> Iterator[Ask]:
     """Questions on records without a label, and on labels that may stand for none."""
     if n_missing:
         question = f"{count_of(n_missing, 'record')} without a label: leave out? Then it is not"
         question += " protected whether a record has one"
         yield Ask(target, "missing", question, "dropped")
-    if found is not None and classes is None and not found.bought:
-        every = found.levels or []
+    if column is not None and classes is None and not column.bought:
+        every = column.levels or []
         if odd := [level for level in every if is_missing(level, words)]:  # a run takes it for none
             question = f"{', '.join(odd)}: a class? Then all classes are declared"
             yield Ask(target, "levels", question, as_list(every), safe=True)
@@ -159,10 +159,10 @@ def _of_many(
     if not table.keys:
         return table, []
     left_out, asked, dealt = set[str](), list[Ask](), _dealt(marks_of(table))
-    for name, held in table.keys.items():
+    for name, states in table.keys.items():
         if name in known:
             continue
-        by_part = np.bincount(3 * dealt + held, minlength=3 * N_PARTS).reshape(-1, 3)
+        by_part = np.bincount(3 * dealt + states, minlength=3 * N_PARTS).reshape(-1, 3)
         roles = {_role(by_part)} | {_role(by_part[kept]) for kept in map(kept_parts, range(N_PARTS))}
         kind = edits.get(name, {}).get("kind")
         if "absent" in roles and kind in (None, "ignored"):
@@ -175,9 +175,9 @@ def _of_many(
     return replace(table, frame=frame, unread=unread), asked
 
 
-def _role(held: IntArray) -> str:
+def _role(by_part: IntArray) -> str:
     """What a key is of some records, by how many of each part have nothing, a cell or a list."""
-    _, cells, lists = held.sum(axis=0)
+    _, cells, lists = by_part.sum(axis=0)
     return "absent" if cells + lists < 2 else "lists" if lists >= cells else "cells"
 
 
@@ -343,19 +343,19 @@ def may_name_persons(
 
 
 def _classes(
-    found: Column | None,
+    column: Column | None,
     edits: Mapping[str, Any],
     public: bool,
     rows: RecordTable | None,
     target: str | None,
 ) -> list[str] | None:
     """Classes that a schema may hold."""
-    if found is None or found.kind != "category" or found.bought:
+    if column is None or column.kind != "category" or column.bought:
         return None
     if public or "levels" in edits:
-        return found.levels
+        return column.levels
     if rows is not None and target in rows.columns:
-        levels = _bounded(replace(found, levels=None), found.read(rows.frame[target])).levels
+        levels = _bounded(replace(column, levels=None), column.read(rows.frame[target])).levels
         return levels if levels and len(levels) > 1 else None
     return None
 

@@ -30,7 +30,7 @@ class Cells:
 
     name: str
     cells: Any
-    given: Mapping[str, Any] = field(default_factory=dict)  # what the owner has decided
+    edits: Mapping[str, Any] = field(default_factory=dict)  # what the owner has decided
     common: Sequence[str] = ()  # words for a missing value in all columns
     unit: str = ""  # of a line of units
     row_names: bool = False
@@ -49,7 +49,7 @@ class Cells:
     @cached_property
     def words(self) -> list[str]:
         """Words for a missing value that the owner named."""
-        decided = self.given.get("missing")
+        decided = self.edits.get("missing")
         return [*self.common, *(decided if isinstance(decided, list) else [])]
 
     @cached_property
@@ -80,13 +80,13 @@ class Cells:
     @cached_property
     def filled(self) -> Any:
         """Whether each text holds a value, or may do so."""
-        answers = self.given.get("answers") or ()
+        answers = self.edits.get("answers") or ()
         return np.array([t in answers or not is_missing(t, self.words) for t in self.plain], dtype=bool)
 
     @cached_property
     def wordy(self) -> Any:
         """Whether each is a word that may stand for a missing value, or is one in numbers."""
-        answers = self.given.get("answers") or ()
+        answers = self.edits.get("answers") or ()
         both = [t in NO_NUMBER and p not in answers for t, p in zip(self.low, self.plain, strict=True)]
         return np.array(both, dtype=bool)
 
@@ -183,7 +183,7 @@ class Cells:
     @cached_property
     def surely_number(self) -> bool:
         """Whether any part of the records says number: broken ones are left, and others than the first."""
-        if self.values is None or self.given:
+        if self.values is None or self.edits:
             return False
         filled = self.values[~np.isnan(self.values)]
         if not len(filled):

@@ -80,9 +80,9 @@ class Levels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for (_, cells), levels, kept, missing in zip(
             X.items(), self.levels, self.kept, self.missing, strict=True
         ):
-            found = merged(cells, kept=kept) if levels is None else list(levels)
+            categories = merged(cells, kept=kept) if levels is None else list(levels)
             empty = missing or (levels is None and (cells == "").any())
-            self.categories_.append([*([""] if empty and "" not in found else []), *found])
+            self.categories_.append([*([""] if empty and "" not in categories else []), *categories])
         return self
 
     def transform(self, X: pd.DataFrame) -> Any:

@@ -50,7 +50,7 @@ def as_utf8(raw: bytes, path: Path, encoding: str, first: int = 1) -> bytes:
     return content.encode("utf-8", "surrogatepass")
 
 
-def decoded(raw: bytes, encoding: str | None, found: Written) -> bytes:
+def decoded(raw: bytes, encoding: str | None, written: Written) -> bytes:
     """Text in UTF-8 with ends of lines as in Unix; `encoding` is what its owner, or a schema, says."""
     encoding = (marked(raw) if encoding in (None, "utf-8") else None) or encoding
     if encoding in _LETTERS and not raw.isascii() and _is_utf8(raw):
@@ -60,18 +60,18 @@ def decoded(raw: bytes, encoding: str | None, found: Written) -> bytes:
     if encoding is None and raw[:2000:2].count(0) > 500:
         encoding = "utf-16-be"
     if encoding in (None, "utf-8", "utf-8-sig"):
-        found.encoding = "utf-8-sig" if raw.startswith(codecs.BOM_UTF8) else "utf-8"
+        written.encoding = "utf-8-sig" if raw.startswith(codecs.BOM_UTF8) else "utf-8"
         raw = raw.removeprefix(codecs.BOM_UTF8)
         if not _is_utf8(raw):
-            raw = _other_encoding(raw, encoding, found)
+            raw = _other_encoding(raw, encoding, written)
     elif encoding in _LETTERS:  # line by line: no record decides how others are read
-        found.encoding = encoding
+        written.encoding = encoding
         lines = enumerate(_unix(raw).split(b"\n"), start=1)
-        parts = [line if _is_utf8(line) else as_utf8(line, found.path, encoding, n) for n, line in lines]
+        parts = [line if _is_utf8(line) else as_utf8(line, written.path, encoding, n) for n, line in lines]
         raw = b"\n".join(parts)
     else:
-        found.encoding = encoding
-        raw = as_utf8(raw, found.path, encoding)
+        written.encoding = encoding
+        raw = as_utf8(raw, written.path, encoding)
     raw = raw.rstrip(b"\x1a\0\r\n")  # ends of files of old systems
     raw = _unix(raw)
     mark = b"\n" + codecs.BOM_UTF8  # of a second file that was appended
@@ -91,29 +91,33 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-def _other_encoding(raw: bytes, declared: str | None, found: Written) -> bytes:
+def _other_encoding(raw: bytes, declared: str | None, written: Written) -> bytes:
     """Text that is no UTF-8: of the encoding whose letters explain it, or UTF-8 with a few stray bytes."""
-    hint = f"{found.key.format('encoding')} says what it is, as cp1252"
+    hint = f"{written.key.format('encoding')} says what it is, as cp1252"
     text = raw.decode("utf-8", "surrogateescape")
     stray = {i for i, line in enumerate(text.split("\n"), 1) if any("\udc80" <= c <= "\udcff" for c in line)}
     good = sum(c > "\x7f" and not "\udc80" <= c <= "\udcff" for c in text)
-    decide = len(stray) > 1 or (found.header and stray == {1})  # two lines, or the names of the columns
+    decide = len(stray) > 1 or (written.header and stray == {1})  # two lines, or the names of the columns
     if declared or good > 5 * len(stray) or not decide:
-        found.refused += [(line, f"not UTF-8 text; {hint}") for line in sorted(stray)]
+        written.refused += [(line, f"not UTF-8 text; {hint}") for line in sorted(stray)]
         shown = re.sub("[\udc80-\udcff]", "?", text)
         return shown.encode()
     odd = {name: _unexplained(raw, name) for name in _LETTERS}
-    name, *others = sorted(odd, key=lambda one: len(odd[one]))
+    name, *others = sorted(odd, key=lambda encoding: len(odd[encoding]))
     text = raw.decode(name, "replace")
     most = len(odd[name]) + (len(stray) > 1)
-    rivals = [one for one in others if len(odd[one]) <= most and raw.decode(one, "replace") != text]
+    rivals = [
+        encoding
+        for encoding in others
+        if len(odd[encoding]) <= most and raw.decode(encoding, "replace") != text
+    ]
     if len(odd[name]) > 0.4 * len(stray):
-        raise DataError(f"{found.path}: the encoding is none of utf-8, {', '.join(_LETTERS)}; {hint}")
-    found.encoding = name
+        raise DataError(f"{written.path}: the encoding is none of utf-8, {', '.join(_LETTERS)}; {hint}")
+    written.encoding = name
     words = sorted(set(re.findall(r"\w*[^\W\x00-\x7f]\w*", text)), key=lambda w: (-len(w), w))[:3]
-    found.warnings.append(f"{name}: it reads {', '.join(words)}")
+    written.warnings.append(f"{name}: it reads {', '.join(words)}")
     if rivals:
-        found.asked.append(("encoding", f"{name} or {rivals[0]}?"))
+        written.asked.append(("encoding", f"{name} or {rivals[0]}?"))
     return text.encode()
 
 

@@ -62,14 +62,14 @@ def joined(name: str, read: Callable[[Path], LoadedFile]) -> Dataset:
 
     entry = ENTRIES[name]
     files = [(file, read(file.path)) for file in require(entry)]
-    for file, found in files:
-        if found.checksum != file.sha256:
+    for file, loaded in files:
+        if loaded.checksum != file.sha256:
             raise DataError(f"{file.path}: has changed while it was read; start again")
-    y = Labels.joined([found.labels for _, found in files])
+    y = Labels.joined([loaded.labels for _, loaded in files])
     classes = classes_of(y, name, len(y.codes))
     return Dataset(
         name=name,
-        X=sp.vstack([found.X for _, found in files], format="csr") if len(files) > 1 else files[0][1].X,
+        X=sp.vstack([loaded.X for _, loaded in files], format="csr") if len(files) > 1 else files[0][1].X,
         y=y.among(classes, str),
         classes=classes,
         checksum=joint_digest([file.sha256 for file, _ in files]),
@@ -91,15 +91,15 @@ def check(dataset: str, file: SourceFile, path: Path) -> str:
         problem = f"checksum of {path} is {checksum}, expected {file.sha256}"
     elif file.labels is not None:
         try:
-            found = load_file(path)
+            loaded = load_file(path)
         except DataError as error:
             problem = str(error)
         else:
-            names, codes = found.labels.names, found.labels.codes
+            names, codes = loaded.labels.names, loaded.labels.codes
             counts = dict(zip(names, np.bincount(codes).tolist(), strict=True))
-            if counts != file.labels or found.X.shape[1] != file.n_features:
+            if counts != file.labels or loaded.X.shape[1] != file.n_features:
                 problem = (
-                    f"{path} has {found.X.shape[1]} features and label counts {counts},"
+                    f"{path} has {loaded.X.shape[1]} features and label counts {counts},"
                     f" expected {file.n_features} features and label counts {file.labels}"
                 )
     if problem:

@@ -145,24 +145,25 @@ class RecordTable:
         *,
         declared: Collection[str] | None = None,
         missing: bool = False,
-        one: bool = False,
+        merge_alike: bool = False,
         distinct: bool = True,
     ) -> Labels:
         """Texts of the column that the option `key` names; a record may have none, -1, where `missing`.
 
         Each text is judged by itself: "-", "NA" and the like are no labels, unless they are in `declared`.
-        Two that read alike are refused, or `one`; two that are equal as numbers too, where `distinct`.
+        Two that read alike are refused, or one by `merge_alike`; two that are equal as numbers too, where
+        `distinct`.
         """
         texts, codes = distinct_texts(self.frame[name])
         written = {normal(name): name for name in declared or ()}
-        plain = [written.get(normal(text), normal(text)) if one else text for text in texts]
-        held = [
+        plain = [written.get(normal(text), normal(text)) if merge_alike else text for text in texts]
+        is_label = [
             normal(text) in written or not (is_missing(normal(text), words) or _INFINITE.fullmatch(text))
             for text in plain
         ]
-        names = list(dict.fromkeys(text for text, has in zip(plain, held, strict=True) if has))
+        names = list(dict.fromkeys(text for text, has in zip(plain, is_label, strict=True) if has))
         at = {text: number for number, text in enumerate(names)}
-        numbers = [at[text] if has else -1 for text, has in zip(plain, held, strict=True)]
+        numbers = [at[text] if has else -1 for text, has in zip(plain, is_label, strict=True)]
         labels = Labels(names, np.array(numbers, dtype=np.int64)[codes])
         if not missing and (labels.codes < 0).any():
             row = int(np.argmin(labels.codes))
@@ -180,7 +181,7 @@ class RecordTable:
         """The records that have a label, see `labels`, and which of all they are."""
         labels = self.labels(target, words, "dataset.target", declared=declared, missing=True, distinct=False)
         kept = labels.codes >= 0
-        keys = {name: held[kept] for name, held in self.keys.items()}
+        keys = {name: states[kept] for name, states in self.keys.items()}
         marks = None if self.marks is None else self.marks[kept]
         frame = self.frame[kept].copy()
         for name in frame.select_dtypes("category"):  # whose texts would count as names of persons

@@ -122,8 +122,8 @@ class Schema:
             f"{table.word} {table.frame.index[r]} {n!r}: {shortened(repr(table.cell(n, r)))}"
             for r, n in odd[1:20]
         ]
-        more = f"; also {'; '.join(others)}" if others else ""
-        more += f"; and {len(odd) - 20} more" if len(odd) > 20 else ""
+        also_odd = f"; also {'; '.join(others)}" if others else ""
+        also_odd += f"; and {len(odd) - 20} more" if len(odd) > 20 else ""
         accepted = "a number" if column.kind == "number" else f"a date ({column.format or 'y-m-d'})"
         if new:
             of = sum(other == name for _, other in odd)
@@ -134,7 +134,7 @@ class Schema:
             accepted += f", or {typed('missing', cell)} (such cells are missing), {typed('numeric', name)}"
             accepted += f" (all such), {typed('categories', name)} or {typed('drop', name)}"
         raise DataError(
-            f"{table.place(row)}: column {name!r} has {shortened(repr(cell))}; accepted: {accepted}{more}"
+            f"{table.place(row)}: column {name!r} has {shortened(repr(cell))}; accepted: {accepted}{also_odd}"
         )
 
     def brief(self) -> str:
@@ -161,8 +161,8 @@ class Schema:
 def entry_of(column: Column) -> dict[str, Any]:
     """Entry of a column in a YAML file."""
     entry: dict[str, Any] = {"kind": column.kind}
-    for one in fields(Column):
-        key, value = one.name, getattr(column, one.name)
+    for column_field in fields(Column):
+        key, value = column_field.name, getattr(column, column_field.name)
         if key == "kind" or (value is None and key not in _ALWAYS[column.kind]):
             continue
         if key == "bought":
@@ -268,7 +268,7 @@ def _read_column(name: str, given: object) -> Column:
 
 def changed(column: Column, given: Mapping[str, Any], key: str) -> Column:
     """A column with other keys, as a YAML file or `--set` has them: scalars may be texts."""
-    values = {one.name: getattr(column, one.name) for one in fields(Column)}
+    values = {column_field.name: getattr(column, column_field.name) for column_field in fields(Column)}
     for name, value in given.items():
         name = {"values": "levels", "from": "source"}.get(name, name)
         if name == "levels" and value in (_PRIVATE, [_PRIVATE]):  # the latter of --set

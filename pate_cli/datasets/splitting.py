@@ -208,17 +208,17 @@ def split(
             raise ValueError(f"{len(public_rows)} public rows, {n_shared} expected")
         others = order[~np.isin(order, public_rows)]
         order = np.concatenate([others[: parts.n_private], public_rows, others[parts.n_private :]])
-    held, ours, at, for_test = np.split(order, [n_held, parts.n_private, parts.n_private + n_shared])
+    held_out, ours, at, for_test = np.split(order, [n_held, parts.n_private, parts.n_private + n_shared])
     persons = held_persons = None
     if dataset.persons is not None:
         by_person = np.argsort(dataset.persons, kind="stable")
         counts = np.bincount(dataset.persons)
         starts = np.cumsum(counts) - counts
-        persons, held_persons = (np.repeat(np.arange(len(side)), counts[side]) for side in (ours, held))
+        persons, held_persons = (np.repeat(np.arange(len(side)), counts[side]) for side in (ours, held_out))
         at = by_person[starts[at] + rng.integers(counts[at])]
-        held, ours, for_test = (
+        held_out, ours, for_test = (
             np.concatenate([by_person[starts[u] : starts[u] + counts[u]] for u in side] or [side])
-            for side in (held, ours, for_test)
+            for side in (held_out, ours, for_test)
         )
     public: Any = dataset.public or dataset
     test: Any = dataset.test or dataset
@@ -234,21 +234,21 @@ def split(
     if door is not None:
         cells: Any = None
         accounts: dict[str, Any] = {}
-        found: dict[str, Any] = {}
+        bought_columns: dict[str, Any] = {}
         if marginals is not None:
             each = PrivateRecords(ours[:, None], dataset.y[ours], persons).one_each(rng)
             X = _rows(dataset.X, each.X[:, 0])
             if bought is not None:
                 labels = [dataset.labels[code] for code in each.y] if bought.target else ()
                 counts = bought.release(cells_of(bought, X, labels), door.chapter("schema"))
-                accounts["schema"], found = door.spent, bought.columns(public.columns, counts)
-                public = public.with_columns(found)
+                accounts["schema"], bought_columns = door.spent, bought.columns(public.columns, counts)
+                public = public.with_columns(bought_columns)
                 classes = BoughtClasses.of(bought.labels(counts)) if bought.target else None
                 names = classes.names if classes else ()
-                dataset = replace(dataset, encoder=dataset.encoder.with_bought(found, names))
+                dataset = replace(dataset, encoder=dataset.encoder.with_bought(bought_columns, names))
             cells = PrivateRecords(public.codes(X), each.y)
         table = public.made(cells, marginals, door.chapter("points"), rng)
-        released = Made(table, accounts | {"points": door.spent}, found, classes)
+        released = Made(table, accounts | {"points": door.spent}, bought_columns, classes)
     taught, judged = (codes := np.arange(dataset.n_classes)), codes
     if classes is not None:  # a label that is none of them counts as wrong; to learn, as the largest
         taught, judged = (classes.codes(dataset.labels, others) for others in (classes.largest, -1))
@@ -274,7 +274,7 @@ def split(
         test=Holdout(features(test.X, for_test) if len(for_test) else X_public[:0], judged[test.y[for_test]]),
         budget=parts.budget,
         encoder=encoder,
-        held=_lazy(dataset, held, judged, held_persons, features) if n_held else None,
+        held=_lazy(dataset, held_out, judged, held_persons, features) if n_held else None,
         made=released,
     )
 

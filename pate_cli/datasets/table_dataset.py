@@ -62,7 +62,7 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
         labels = None
         if target in table.columns:
             # a schema has decided that texts which read alike are one; without one they are refused
-            how = {"one": declared is not None, "missing": table is public, "bought": buys_classes}
+            how = {"merge_alike": declared is not None, "missing": table is public, "bought": buys_classes}
             labels = _labels(table, target, schema.missing, classes, **how)
         X, readings[str(table.path)] = schema.read(table)
         return LoadedFile(table.path, X, labels, table.checksum, table.place, target)
@@ -150,8 +150,8 @@ def _check_names(
     any_key = dropped if private.keys and settled else []
     allowed = {"columns": reserved, "drop": (*reserved, *present, *private.unread, *any_key)}
     for key in ("columns", "drop", "numeric", "categories"):
-        there = {*names, *allowed.get(key, ())}
-        if strange := [column for column in getattr(options, key) or [] if column not in there]:
+        allowed_names = {*names, *allowed.get(key, ())}
+        if strange := [column for column in getattr(options, key) or [] if column not in allowed_names]:
             accepted = f"columns of {private.path}: {', '.join(present)}"
             raise ConfigError(f"dataset.{key}", strange[0], accepted)
     if both := [column for column in options.numeric or [] if column in (options.categories or [])]:
@@ -197,7 +197,7 @@ def _unit(
 
 def _persons(table: RecordTable, unit: str, words: Collection[str]) -> IntArray:
     """Number of the person of each record, see `Labels.persons`; each record needs one."""
-    names = table.labels(unit, words, "dataset.unit", one=True, distinct=False)
+    names = table.labels(unit, words, "dataset.unit", merge_alike=True, distinct=False)
     persons = names.persons(table.decimal)
     if not persons.any():
         name = names.names[0]
@@ -211,11 +211,11 @@ def _labels(
     words: Collection[str],
     levels: Sequence[str] | None,
     *,
-    one: bool,
+    merge_alike: bool,
     missing: bool,
     bought: bool,
 ) -> Labels | None:
-    """Labels of a file; those that read alike, or differ in capitals alone, are `one` of the levels.
+    """Labels of a file; `merge_alike` makes one level of those that read alike, or differ in capitals alone.
 
     None of a file of which some may be `missing`, and are. Where classes are `bought`, no label is refused,
     and a missing one is empty.
@@ -226,7 +226,7 @@ def _labels(
         "dataset.target",
         declared=levels,
         missing=missing or bought,
-        one=one,
+        merge_alike=merge_alike,
         distinct=not (bought or levels),
     )
     absent = labels.codes < 0
@@ -235,7 +235,7 @@ def _labels(
         return Labels(names, np.where(absent, len(labels.names), labels.codes))
     if absent.any():
         return None
-    if not one:
+    if not merge_alike:
         return labels
     counts = np.bincount(labels.codes, minlength=len(labels.names)).tolist()
     best = spellings(dict(zip(labels.names, counts, strict=True)))

@@ -84,17 +84,17 @@ def _check_refused(table: RecordTable, described: Described) -> None:
     if not described.refused:
         return
     line, why = described.refused[0]
-    more = f"; and {len(described.refused) - 1} more cells" if len(described.refused) > 1 else ""
+    not_shown = f"; and {len(described.refused) - 1} more cells" if len(described.refused) > 1 else ""
     name, cell = _named_cell(why)
     accepted = f"{typed('numeric', name)} (such cells are missing), {typed('missing', cell)}, "
     accepted += f"{typed('categories', name)} or {typed('drop', name)}"
-    raise DataError(f"{table.path}, {table.word} {line}: column {why}; accepted: {accepted}{more}")
+    raise DataError(f"{table.path}, {table.word} {line}: column {why}; accepted: {accepted}{not_shown}")
 
 
 def _named_cell(why: str) -> tuple[str, str]:
     """Column and cell of a refusal: 'lab' has '5x', no number."""
-    name, _, rest = why.partition(" has ")
-    return name[1:-1], rest.rpartition(", no ")[0][1:-1]
+    name, _, cell_and_reason = why.partition(" has ")
+    return name[1:-1], cell_and_reason.rpartition(", no ")[0][1:-1]
 
 
 def _accepted(ask: Ask, table: RecordTable, target: str) -> str:

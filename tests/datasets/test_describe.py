@@ -289,10 +289,10 @@ def test_reading_by_the_written_schema_gives_each_cell_that_describe_saw(name, t
     for column, entry in schema.columns.items():
         if entry.is_number:
             values = frame[column].to_numpy()
-            assert np.nanmin(values) >= found.found[column].low
+            assert np.nanmin(values) >= found.observed[column].low
             assert int(np.isnan(values).sum()) == found.missing[column]
         elif entry.kind == "category":
-            assert {*frame[column]} - {""} == {*found.found[column].levels}
+            assert {*frame[column]} - {""} == {*found.observed[column].levels}
     assert as_yaml(describe(table, target="y", public=True).schema) == as_yaml(found.schema)
 
 
