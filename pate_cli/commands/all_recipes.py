@@ -31,13 +31,13 @@ class Choice:
 
     names: list[str]  # recipes to run; the others are shown as they are kept
     seeds: list[int]  # empty for each recipe's own
-    given: list[str]  # overrides of where the work is done or kept, for recipes of runs
+    places: list[str]  # overrides of where the work is done or kept, for recipes of runs
 
 
-def read_typed(given: Sequence[str]) -> Choice:
+def read_typed(overrides: Sequence[str]) -> Choice:
     """Read overrides; `InputError` if one is none of those that every recipe can take."""
     names, seeds, places = recipes.names(), list[int](), list[str]()
-    for text in given:
+    for text in overrides:
         key, equals, value = text.partition("=")
         items = [item.strip(" '\"") for item in value.removeprefix("[").removesuffix("]").split(",")]
         if key == "recipes" and equals:
@@ -67,7 +67,7 @@ def run_all(choice: Choice, base: Path, *, quick: bool, force: bool, say: Callab
         recipe = recipes.find_recipe(name)
         takes_seed = recipe.kind == "runs" or "seed" in recipe.params
         for seed in map(str, choice.seeds) if choice.seeds and takes_seed else [""]:
-            typed = ([f"seed={seed}"] if seed else []) + (choice.given if recipe.kind == "runs" else [])
+            typed = ([f"seed={seed}"] if seed else []) + (choice.places if recipe.kind == "runs" else [])
             own_seed = seed in ("", "0")
             place = base / (name + ("" if own_seed else f"-seed-{seed}") + "-quick" * quick)
             outcome, how = _outcome(
@@ -83,12 +83,12 @@ def run_all(choice: Choice, base: Path, *, quick: bool, force: bool, say: Callab
 
 
 def _outcome(
-    recipe: recipes.Recipe, given: list[str], place: Path, *, quick: bool, force: bool, chosen: bool
+    recipe: recipes.Recipe, overrides: list[str], place: Path, *, quick: bool, force: bool, chosen: bool
 ) -> tuple[RecipeOutcome, str]:
     """Outcome of a recipe, as it is kept or of a run; and how it came about, empty if it was not run."""
-    command = ["pate", "reproduce", recipe.name, *given, *["--quick"] * quick]
+    command = ["pate", "reproduce", recipe.name, *overrides, *["--quick"] * quick]
     try:
-        key = key_of(recipe, given, quick=quick)
+        key = key_of(recipe, overrides, quick=quick)
         before = None if force and chosen else load(place, key)
         # recipes of runs find their finished repeats, which know what data they are of
         if before is not None and (recipe.kind == "study" or not chosen):
@@ -101,7 +101,7 @@ def _outcome(
         checked_directory(None, place, "recipe")
         with only_writer(place):
             with contained():
-                findings = reproduce(recipe, given, quick=quick, force=force, directory=place)
+                findings = reproduce(recipe, overrides, quick=quick, force=force, directory=place)
             write(place, recipe_report(findings))
             outcome = RecipeOutcome.of(findings)
             save(place, outcome, key)

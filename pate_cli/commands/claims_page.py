@@ -45,10 +45,12 @@ _COLUMNS = {
 """Columns that people see, by their names in the CSV file, which has more."""
 
 
-def page_of(found: Mapping[str, Mapping[str, RecipeOutcome]], *, quick: bool, command: list[str]) -> Findings:
+def page_of(
+    outcomes: Mapping[str, Mapping[str, RecipeOutcome]], *, quick: bool, command: list[str]
+) -> Findings:
     """Put the verdicts of recipes, found by recipe and then by seed, on one page."""
-    several = len({seed for by_seed in found.values() for seed in by_seed}) > 1
-    judged = [(name, by_seed, *one) for name, by_seed in found.items() for one in _across(by_seed)]
+    several = len({seed for by_seed in outcomes.values() for seed in by_seed}) > 1
+    judged = [(name, by_seed, *pooled) for name, by_seed in outcomes.items() for pooled in _across(by_seed)]
     records = [
         {
             "recipe": name,
@@ -67,7 +69,7 @@ def page_of(found: Mapping[str, Mapping[str, RecipeOutcome]], *, quick: bool, co
     ]
     shown = [name for name in _COLUMNS if several or name != "seeds"]
     cells = [[_cell(record, name) for name in shown] for record in records]
-    absent = _absent(found)
+    absent = _absent(outcomes)
     return Findings(
         about=About(
             name=NAME,
@@ -75,7 +77,7 @@ def page_of(found: Mapping[str, Mapping[str, RecipeOutcome]], *, quick: bool, co
             source="BTT18, NB20, LZCW21 and LWY25, by the recipes of experiments/",
             shows=" ".join(
                 [
-                    f"{len(found)} recipes.",
+                    f"{len(outcomes)} recipes.",
                     *totals([_counted(name, verdict) for name, _, verdict, _ in judged]),
                 ]
             ),
@@ -118,15 +120,17 @@ def _across(by_seed: Mapping[str, RecipeOutcome]) -> list[tuple[Verdict, list[st
     return pooled
 
 
-def _absent(found: Mapping[str, Mapping[str, RecipeOutcome]]) -> list[tuple[str, str, str]]:
+def _absent(outcomes: Mapping[str, Mapping[str, RecipeOutcome]]) -> list[tuple[str, str, str]]:
     """Recipes without verdicts: name, status and reason; those not run share a line, the last."""
     absent = [
         (" seed ".join(filter(None, [name, seed])), outcome.status, outcome.message)
-        for name, by_seed in found.items()
+        for name, by_seed in outcomes.items()
         for seed, outcome in by_seed.items()
         if outcome.status not in ("done", "not run")
     ]
-    if others := [n for n, by_seed in found.items() if any(o.status == "not run" for o in by_seed.values())]:
+    if others := [
+        n for n, by_seed in outcomes.items() if any(o.status == "not run" for o in by_seed.values())
+    ]:
         why = f"{NOT_RUN}: pate reproduce {NAME} 'recipes=[{others[0]}]' runs the first"
         absent.append((", ".join(others), "not run", why))
     return absent

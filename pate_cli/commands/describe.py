@@ -133,11 +133,11 @@ def _write(described: Described, options: argparse.Namespace, output: Path) -> N
     write_output(output, _signed(as_yaml(schema, questions)))
 
 
-def _check(table: RecordTable, found: Described, options: argparse.Namespace) -> None:
+def _check(table: RecordTable, described: Described, options: argparse.Namespace) -> None:
     """Refuse what a run would: classes, persons or columns from which nothing can be learnt."""
-    words = found.schema.missing
-    if (target := options.target) is not None and not found.observed[target].bought:
-        names = found.observed[target].levels or []
+    words = described.schema.missing
+    if (target := options.target) is not None and not described.observed[target].bought:
+        names = described.observed[target].levels or []
         if len(names) < 2:
             texts = distinct_texts(table.frame[target])[0]
             absent = next((text.strip() for text in texts if text.strip() and text not in names), None)
@@ -150,7 +150,7 @@ def _check(table: RecordTable, found: Described, options: argparse.Namespace) ->
         classes_of(replace(labels, codes=codes), f"{table.path}, column {target!r} (--target)", len(codes))
     if options.unit is not None:
         table.labels(options.unit, words, "--unit", merge_alike=True, distinct=False)
-    columns = found.schema.columns
+    columns = described.schema.columns
     if target and not any(column.kind != "ignored" for column in columns.values()):
         if not columns:
             raise DataError(f"{options.file}: no column but {target!r}, so none to learn from")
@@ -182,7 +182,7 @@ def _public_rows(options: argparse.Namespace, table: RecordTable, text: set[str]
     return rows
 
 
-def _print(table: RecordTable, found: Described, options: argparse.Namespace) -> None:
+def _print(table: RecordTable, described: Described, options: argparse.Namespace) -> None:
     """Print the table, then what was done to the file, what must be decided, and what is refused."""
     written = table.written.form
     how = ""
@@ -194,26 +194,26 @@ def _print(table: RecordTable, found: Described, options: argparse.Namespace) ->
         f"{table.path}: {count_of(len(table.frame), 'record')}, {count_of(len(table.columns), 'column')}{how}"
     )
     rows = []
-    for name, column in found.observed.items():
+    for name, column in described.observed.items():
         holds = "" if column.kind == "ignored" else column.about + (f" {column.unit}" if column.unit else "")
-        missing = found.missing.get(name, 0)
+        missing = described.missing.get(name, 0)
         kind = "target" if name == options.target else column.kind
         rows.append(
             (one_line(name), kind, one_line(holds), f"{missing:,}" if missing else "", _decided(column))
         )
     print_grid(("column", "kind", "holds", "missing", "decided"), rows, right=("missing",))
-    for notice in found.warnings[:_MOST]:
+    for notice in described.warnings[:_MOST]:
         print_line(one_line(notice))
-    if found.asked and not found.refused:
+    if described.asked and not described.refused:
         print_line("to decide:")
-        for ask in found.asked:
-            how = _how(ask, found.schema.form)
+        for ask in described.asked:
+            how = _how(ask, described.schema.form)
             print_line(f"  {one_line(ask.column or ask.key)}: {one_line(ask.question)}{how}")
-    if found.schema.rows == "private" and not found.refused and (open_ := _open(found)):
+    if described.schema.rows == "private" and not described.refused and (open_ := _open(described)):
         print_line(f"private, so not in the schema: {open_}")
         print_line("each split's public share has them, or they come")
         print_line("  from a public file: --rows PUBLIC")
-        print_line(f"  by hand: {_example(found)}")
+        print_line(f"  by hand: {_example(described)}")
         print_line("  paid for: --set COLUMN.levels=private")
 
 
@@ -241,14 +241,16 @@ def _decided(column: Column) -> str:
     return ", ".join(parts)
 
 
-def _buys(found: Described) -> bool:
+def _buys(described: Described) -> bool:
     """Whether levels or bounds of some columns, or the classes, are to be paid for."""
-    return found.schema.classes_bought or any(column.bought for column in found.schema.columns.values())
+    return described.schema.classes_bought or any(
+        column.bought for column in described.schema.columns.values()
+    )
 
 
-def _open(found: Described) -> str:
+def _open(described: Described) -> str:
     """Columns whose bounds or levels are not in the schema."""
-    columns = found.schema.columns
+    columns = described.schema.columns
     open_ = {name: column for name, column in columns.items() if not column.bought}
     bounds = [n for n, c in open_.items() if c.is_number and c.low is None]
     levels = [n for n, c in open_.items() if c.kind == "category" and c.levels is None]
@@ -258,28 +260,28 @@ def _open(found: Described) -> str:
         for what, names in (("bounds", bounds), ("levels", levels))
         if names
     ]
-    if found.schema.target and found.schema.classes is None and not found.schema.classes_bought:
+    if described.schema.target and described.schema.classes is None and not described.schema.classes_bought:
         parts.append("the classes")
     return one_line("; ".join(parts))
 
 
-def _example(found: Described) -> str:
+def _example(described: Described) -> str:
     """A `--set` for one of these columns."""
-    for name, column in found.schema.columns.items():
+    for name, column in described.schema.columns.items():
         if column.is_number and column.low is None:
             return f"--set {shlex.quote(f'{name}.low=0')} --set {shlex.quote(f'{name}.high=100')}"
         if column.kind == "category" and column.levels is None:
             return f"--set {shlex.quote(f'{name}.levels=[...]')}"
-    return f"--set {shlex.quote(f'{found.schema.target}.levels=[...]')}"
+    return f"--set {shlex.quote(f'{described.schema.target}.levels=[...]')}"
 
 
-def _next(options: argparse.Namespace, found: Described, output: Path) -> str:
+def _next(options: argparse.Namespace, described: Described, output: Path) -> str:
     """The command to type next."""
-    if not found.asked:
+    if not described.asked:
         words = ["pate", "plan", f"dataset={output}"] + ["dataset.target=COLUMN"] * (not options.target)
-        if options.rows is not None and not _buys(found):
+        if options.rows is not None and not _buys(described):
             words.append(f"dataset.public={options.rows}")
-        elif not options.public and (_buys(found) or not _open(found)):
+        elif not options.public and (_buys(described) or not _open(described)):
             words.append("dataset.public=marginals")
         return shlex.join(words)
     words = ["pate", "data", "describe", str(options.file)]
@@ -289,15 +291,15 @@ def _next(options: argparse.Namespace, found: Described, output: Path) -> str:
     words += ["--public"] * options.public + ["--no-header"] * options.no_header
     words += [word for text in options.missing for word in ("--missing", text)]
     words += [word for text in options.set for word in ("--set", text)]
-    answers = dict.fromkeys(_answer(ask, found.schema.form) for ask in found.asked)
+    answers = dict.fromkeys(_answer(ask, described.schema.form) for ask in described.asked)
     return " ".join([shlex.join(words), *answers])
 
 
-def _print_json(table: RecordTable, found: Described, output: Path | None) -> None:
+def _print_json(table: RecordTable, described: Described, output: Path | None) -> None:
     """Print all of it as JSON."""
     columns: list[dict[str, Any]] = []
-    for name, column in found.observed.items():
-        if name == found.schema.target:
+    for name, column in described.observed.items():
+        if name == described.schema.target:
             continue
         entry = entry_of(column)
         columns.append(
@@ -307,23 +309,23 @@ def _print_json(table: RecordTable, found: Described, output: Path | None) -> No
                 "low": entry.get("low"),
                 "high": entry.get("high"),
                 "levels": column.levels if column.kind == "category" else None,
-                "missing": found.missing.get(name, 0) if column.kind != "ignored" else None,
+                "missing": described.missing.get(name, 0) if column.kind != "ignored" else None,
                 "why": column.why,
                 **{key: entry[key] for key in ("unit", "format", "decimal", "thousands") if key in entry},
             }
         )
-    if (unit := found.schema.unit) is not None:
+    if (unit := described.schema.unit) is not None:
         absent = dict.fromkeys(("low", "high", "levels", "missing"))
         columns.append({"name": unit, "kind": "ignored", **absent, "why": "unit"})
     order = {name: at for at, name in enumerate([*table.columns, *table.unread])}
     columns.sort(key=lambda column: order[column["name"]])
-    target = found.schema.target
+    target = described.schema.target
     whole_lines = sum("cells, the" in why for _, why in table.written.refused)
     content: dict[str, Any] = {
         "target": target,
-        "classes": found.observed[target].levels if target else None,
+        "classes": described.observed[target].levels if target else None,
         "rows": len(table.frame) + whole_lines,
-        "format": _format(table, found),
+        "format": _format(table, described),
         "columns": columns,
         "asked": [
             {
@@ -332,19 +334,19 @@ def _print_json(table: RecordTable, found: Described, output: Path | None) -> No
                 "question": a.question,
                 "set": a.answer if a.column else None,
             }
-            for a in found.asked
+            for a in described.asked
         ],
-        "refused": [{table.word: line, "why": why} for line, why in found.refused],
+        "refused": [{table.word: line, "why": why} for line, why in described.refused],
         "schema": None if output is None else str(output),
     }
-    print_json("data describe", {"table": content["columns"]}, found.warnings, content)
+    print_json("data describe", {"table": content["columns"]}, described.warnings, content)
 
 
-def _format(table: RecordTable, found: Described) -> dict[str, Any]:
+def _format(table: RecordTable, described: Described) -> dict[str, Any]:
     """How the file is written, and how many records have no label."""
     marks: Sequence[str] = [
         _as_written(table, name, column.thousands)
-        for name, column in found.observed.items()
+        for name, column in described.observed.items()
         if column.thousands
     ]
     thousands = max(marks, key=marks.count, default=None)
@@ -355,10 +357,10 @@ def _format(table: RecordTable, found: Described) -> dict[str, Any]:
         "units_line": "units",
     }
     skipped = {key: n for key, what in lines.items() if (n := table.written.skipped.get(what))}
-    missing = found.missing.get(found.schema.target or "")
+    missing = described.missing.get(described.schema.target or "")
     comment = {"comment": "#"} if "comments" in skipped else {}
     return {
-        **found.schema.form,
+        **described.schema.form,
         "header_line": table.written.header_line,
         "thousands": thousands,
         **comment,

@@ -107,12 +107,12 @@ def run_by_hydra(
         try:
             # files are as typed; a job has its directory without being in it (hydra.job.chdir)
             with terminable(), chdir(HydraConfig.get().runtime.cwd):
-                there = Path(HydraConfig.get().runtime.output_dir)
-                _note_as_typed(there / ".hydra" / "overrides.yaml", line)
-                own = hydra_composition.Composer(line.config_dir, line.config_name).own
-                spec = as_typed(own, list(HydraConfig.get().overrides.task))
+                directory = Path(HydraConfig.get().runtime.output_dir)
+                _note_as_typed(directory / ".hydra" / "overrides.yaml", line)
+                config_options = hydra_composition.Composer(line.config_dir, line.config_name).own
+                spec = as_typed(config_options, list(HydraConfig.get().overrides.task))
                 row = Row.of(hydra_composition.with_candidates(raw, candidates), spec)
-                (accuracy,) = execute({there: row})
+                (accuracy,) = execute({directory: row})
             return accuracy or 0.0
         except (InputError, OSError) as error:  # round Hydra, which would say more than one line
             raised.append(error)

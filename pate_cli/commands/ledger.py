@@ -168,7 +168,7 @@ def _show_json(path: str | None) -> int:
             for name, (eps, delta) in sums.items()
         }
         about = {name: value for name, value in asdict(ledger).items() if name != "salt"}
-        about |= {name: (held := getattr(ledger, name)) and asdict(held) for name in ("public", "protects")}
+        about |= {name: (field := getattr(ledger, name)) and asdict(field) for name in ("public", "protects")}
         content.append({**about, **shares, "most_records": ledger.most_records, "hashes": ledger.hashes})
     text = json.dumps({"directory": str(directory.path), "ledgers": content}, indent=2)
     out().out(text, highlight=False)

@@ -93,13 +93,13 @@ def tables(names: str, typed: Sequence[str], config_dir: str | None = None) -> l
     """
     chosen = [_named(text, config_dir) for text in _split_names(names)]
     for text in typed:
-        one = _named_overrides("--table", text, "mine=dataset=csv,dataset.path=a.csv", _COMMON_OF_TABLES)
-        one = replace(one, overrides=tuple(with_schemas(one.overrides)))
-        option = next((text.partition("=")[2] for text in one.overrides if text.startswith("dataset=")), "")
-        chosen.append(Named(one.name, one.overrides, known_datasets.missing(option)))
+        table = _named_overrides("--table", text, "mine=dataset=csv,dataset.path=a.csv", _COMMON_OF_TABLES)
+        table = replace(table, overrides=tuple(with_schemas(table.overrides)))
+        option = next((text.partition("=")[2] for text in table.overrides if text.startswith("dataset=")), "")
+        chosen.append(Named(table.name, table.overrides, known_datasets.missing(option)))
     if not chosen:
         raise ConfigError("--tables", names, _TABLES_ACCEPTED)
-    if all(one.missing for one in chosen):
+    if all(table.missing for table in chosen):
         raise InputError(chosen[0].missing)
     return _distinct("--table", chosen)
 

@@ -50,14 +50,14 @@ class RecipeOutcome:
         return cls(findings.about.name, "failed" if why else "done", why, findings.command, verdicts)
 
 
-def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
+def key_of(recipe: Recipe, overrides: Sequence[str], *, quick: bool) -> str:
     """Hash everything that the numbers of a recipe depend on: itself, overrides, all source, the libraries.
 
     Of the data, only which files are on this machine: their digests are published and checked, and recipes
     of runs have their own key for each finished repeat. InputError if what was typed is no parameter.
     """
     study = recipe.kind == "study"
-    typed: Any = parameters(recipe, given, quick=quick) if study else without_place(given)
+    typed: Any = parameters(recipe, overrides, quick=quick) if study else without_place(overrides)
     content = {"recipe": asdict(recipe) | {"directory": None}, "typed": typed, "quick": quick}
     content |= dependencies() | {"study": study_code(recipe), "schema": _SCHEMA}
     return hashlib.sha256(json.dumps(plain(content), sort_keys=True).encode()).hexdigest()
@@ -88,10 +88,10 @@ def recipe_in(directory: Path) -> str:
 def load(directory: Path, key: str) -> RecipeOutcome | None:
     """Read an outcome back; None if there is none, it is damaged, or its key is another."""
     try:
-        first, *more = lines = list(csv.DictReader(io.StringIO((directory / FILE).read_text("utf-8"))))
+        first, *others = lines = list(csv.DictReader(io.StringIO((directory / FILE).read_text("utf-8"))))
         if any(line["key"] != key for line in lines):
             return None
-        verdicts = [Verdict.read(line) for line in lines] if more or first.get("claim") else []
+        verdicts = [Verdict.read(line) for line in lines] if others or first.get("claim") else []
         if len(verdicts) != int(first["verdicts"]):
             return None
         command = shlex.split(first["command"])

@@ -19,10 +19,10 @@ __all__ = ["add_format_options", "read_table"]
 
 def add_format_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a CSV file, as the keys `dataset.sep`, ... are of a data set."""
-    found = "(default: found by the content)"
-    parser.add_argument("--sep", help=f"separator of cells {found}")
-    parser.add_argument("--encoding", help=f"of the file {found}")
-    parser.add_argument("--decimal", choices=[".", ","], help=f"before decimals {found}")
+    default = "(default: found by the content)"
+    parser.add_argument("--sep", help=f"separator of cells {default}")
+    parser.add_argument("--encoding", help=f"of the file {default}")
+    parser.add_argument("--decimal", choices=[".", ","], help=f"before decimals {default}")
     parser.add_argument("--no-header", action="store_true", help="the first line is a record")
 
 
@@ -47,5 +47,5 @@ def read_table(
         return table
     sep = None if options.sep is None else take("--sep", options.sep, SEPARATOR)
     encoding = None if options.encoding is None else take("--encoding", options.encoding, ENCODING)
-    given = CsvFormat(sep, encoding, options.decimal, header=not options.no_header)
-    return read_csv(path, given, text, form, keep=keep, key="--{}")
+    csv_format = CsvFormat(sep, encoding, options.decimal, header=not options.no_header)
+    return read_csv(path, csv_format, text, form, keep=keep, key="--{}")

@@ -134,9 +134,11 @@ def _points(rows: Sequence[Row]) -> Table:
     shown += [Head("eps"), Head("teachers"), Head("records a teacher"), Head("noise share")]
     shown += [Head("answered of"), Head("fewest teachers"), Head("feasible", numeric=False)]
     cells, records, footnotes = [], [], list[str]()
-    for row, own in zip(rows, columns, strict=True):
+    for row, values in zip(rows, columns, strict=True):
         point = _point(row)
-        records.append({name: own.get("method" if name == "mechanism" else name) for name in heads} | point)
+        records.append(
+            {name: values.get("method" if name == "mechanism" else name) for name in heads} | point
+        )
         texts = [str(records[-1][name] or ABSENT) for name in heads]
         texts += [number(point["eps"], "g"), number(point["teachers"] or None, ",d")]
         texts += [number(point["records_a_teacher"], ",d"), number(point["noise_share"], ".0%")]

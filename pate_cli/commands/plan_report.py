@@ -61,10 +61,16 @@ def one(row: Row, trained_on: int) -> Report:
         lines.append(("questions", f"{ell:,}", asked))
     if finite and (expected := p.mechanism.expected_answers()):
         lines.append(("noise", f"{expected.noise:.3g}", "votes, on each class’s count"))
-    if own := p.whole.evaluation:
-        told = 196 * math.sqrt(0.25 / own.n + p.setting.n_classes * (own.sigma / own.n) ** 2)
+    if evaluation := p.whole.evaluation:
+        half_width = 196 * math.sqrt(
+            0.25 / evaluation.n + p.setting.n_classes * (evaluation.sigma / evaluation.n) ** 2
+        )
         lines.append(
-            ("evaluation", f"{own.n:,}", f"{counted}; accuracy will be known to about ± {told:.1g} points")
+            (
+                "evaluation",
+                f"{evaluation.n:,}",
+                f"{counted}; accuracy will be known to about ± {half_width:.1g} points",
+            )
         )
     if finite:
         lines.append(

@@ -76,8 +76,8 @@ def _newest() -> str:
     """Directory of the newest sweep, frontier or recipe; a single run has no line to draw."""
     from pate_cli.results.listing import entries
 
-    found, _ = entries(["outputs"] if Path("outputs").is_dir() else [])
-    for entry in found:
+    listing, _ = entries(["outputs"] if Path("outputs").is_dir() else [])
+    for entry in listing:
         if entry.kind not in ("run", "release"):
             return str(entry.directory)
     raise DataError("outputs: no sweep or frontier in it; name a directory")

@@ -124,8 +124,8 @@ def _accuracy(classes: Sequence[str], ours: list[str], theirs: Labels, threshold
     case = classes[-1]
     true = sum(b == case for _, b in pairs)
     if len(classes) == 2 and (thresholded or true < _RARE * n):
-        hits, said = pairs.count((case, case)), sum(a == case for a, _ in pairs)
-        text += f"; {case!r}: recall {hits} of {true}, precision {hits} of {said}"
+        hits, predicted = pairs.count((case, case)), sum(a == case for a, _ in pairs)
+        text += f"; {case!r}: recall {hits} of {true}, precision {hits} of {predicted}"
     return text
 
 

@@ -23,8 +23,8 @@ def add_output_options(parser: argparse.ArgumentParser, *, quiet: bool = True) -
     """Add `--json` and, where there is text below the table, `-q`."""
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
     if quiet:
-        said = "print the table without what is below it, but for the meaning of eps"
-        parser.add_argument("-q", "--quiet", action="store_true", help=said)
+        help_text = "print the table without what is below it, but for the meaning of eps"
+        parser.add_argument("-q", "--quiet", action="store_true", help=help_text)
         parser.add_argument("--explain", action="store_true", help="say what columns and words mean, too")
 
 
@@ -35,13 +35,13 @@ def split_output_options(argv: Sequence[str], *, csv: bool = False) -> tuple[arg
     if csv:
         parser.add_argument("--format", choices=("console", "csv"), default="console")
     try:
-        options, rest = parser.parse_known_args(argv)
+        options, hydra_arguments = parser.parse_known_args(argv)
     except argparse.ArgumentError as error:
         raise InputError(str(error)) from error
     options.csv = csv and options.format == "csv"
     if options.csv and options.json:
         raise InputError("--json: not with --format csv; give one of them")
-    return options, rest
+    return options, hydra_arguments
 
 
 def print_table(table: Table, options: argparse.Namespace, command: str) -> None:
@@ -62,12 +62,12 @@ def print_json(
     command: str,
     tables: Mapping[str, Sequence[Any]],
     notes: Sequence[str] = (),
-    more: Mapping[str, Any] | None = None,
+    other_keys: Mapping[str, Any] | None = None,
     answer: str = "",
 ) -> None:
     """Print tables as one JSON document (docs/reference/files.md), infinities as "inf" and nan as null.
 
-    `answer` is what was found, in words; `more` are keys beside the tables.
+    `answer` is what was found, in words; `other_keys` are keys beside the tables.
     """
     import json
 
@@ -76,7 +76,7 @@ def print_json(
     content: dict[str, Any] = {"schema_version": 1, "command": f"pate {command}"}
     content |= {"answer": answer} if answer else {}
     content |= {"tables": {name: list(lines) for name, lines in tables.items()}, "notes": list(notes)}
-    content |= dict(more or {})
+    content |= dict(other_keys or {})
     print_text(json.dumps(plain(content, command), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 

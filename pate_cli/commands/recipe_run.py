@@ -43,7 +43,7 @@ _PUBLIC = {*known_datasets.ENTRIES, *known_datasets.EMBEDDED}  # data sets whose
 
 def reproduce(
     recipe: Recipe,
-    given: Sequence[str],
+    overrides: Sequence[str],
     *,
     quick: bool,
     force: bool = False,
@@ -60,10 +60,12 @@ def reproduce(
             def progress(done: int, total: int) -> None:
                 advance(done, 0, total)
 
-            return labelled(run_study(recipe, given, progress, quick=quick, config_dir=config_dir), recipe)
+            return labelled(
+                run_study(recipe, overrides, progress, quick=quick, config_dir=config_dir), recipe
+            )
     check_views(recipe.name, recipe.figures, recipe.claims)
     finish = finisher(recipe)
-    plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
+    plan = make_plan(recipe, overrides, quick=quick, config_dir=config_dir)
     table = RepeatsFile(directory, {row.name: columns_of_recipe(row) for row in plan.rows})
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
         results = schedule.run(plan.ready, directory / PLACE, force=force, advance=advance, table=table)

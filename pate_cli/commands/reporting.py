@@ -75,8 +75,8 @@ def _show_lines(lines: Sequence[tuple[str, str, str]]) -> None:
     widths = [max(len(line[index]) for line in lines) for index in (0, 1)]
     for label, value, about in lines:
         start, width = f"{label:{widths[0]}}  {value:{widths[1]}}  ", min(out().width, 80)
-        rest = textwrap.wrap(about, max(width - len(start), 20), break_long_words=False) or [""]
-        for number, part in enumerate(rest):
+        note_lines = textwrap.wrap(about, max(width - len(start), 20), break_long_words=False) or [""]
+        for number, part in enumerate(note_lines):
             line = f"{' ' * len(start) if number else start}{part}".rstrip()
             out().print(printable(line, out()), markup=False, soft_wrap=True)
 

@@ -102,8 +102,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _list(*, as_json: bool) -> int:
     if as_json:
-        found = [recipes.find_recipe(name) for name in recipes.names()]
-        lines = [{"name": each.name, "title": each.title, "source": each.source} for each in found]
+        all_recipes = [recipes.find_recipe(name) for name in recipes.names()]
+        lines = [{"name": each.name, "title": each.title, "source": each.source} for each in all_recipes]
         print_json("reproduce --list", {"table": lines})
         return 0
     for name in recipes.names():

@@ -195,14 +195,14 @@ def _show(line: command_line.CommandLine, composer: Composer) -> None:
     if "-sc" not in line.argv and "--shell-completion" not in line.argv:
         for number, job in enumerate(command_line.jobs(line)):
             composer.compose(job, number if line.multirun else None)
-    said = io.StringIO()
+    hydra_stderr = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(hydra_stderr):
             run_by_hydra(line, lambda _: [None])
     except SystemExit as end:  # Hydra's, behind its help
         if end.code:
-            raise InputError(said.getvalue().strip().rpartition("\n")[2]) from None
-    sys.stderr.write(said.getvalue())
+            raise InputError(hydra_stderr.getvalue().strip().rpartition("\n")[2]) from None
+    sys.stderr.write(hydra_stderr.getvalue())
 
 
 def run_jobs(

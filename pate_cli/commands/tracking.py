@@ -59,10 +59,10 @@ class MLflow(Callback):
 
 def _flat(config: dict[str, Any], before: str = "") -> dict[str, Any]:
     """Keys of a configuration, dotted as typed."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in config.items():
-        found |= _flat(value, f"{before}{key}.") if isinstance(value, dict) else {f"{before}{key}": value}
-    return found
+        flat |= _flat(value, f"{before}{key}.") if isinstance(value, dict) else {f"{before}{key}": value}
+    return flat
 
 
 def _means(record: RunRecord) -> dict[str, float]:
