@@ -14,7 +14,16 @@ from processes import finish, start, until
 from pate_cli.cli import main
 
 SWEEP = [
-    *("run", "-m", "dataset.n_records=1500", "split.public=60", "teacher=tree", "compute.workers=1"),
+    *(
+        "run",
+        "-m",
+        "dataset.n_records=1500",
+        "split.public=60",
+        "teacher=tree",
+        "features=none",
+        "student=logistic",
+        "compute.workers=1",
+    ),
     *("mechanism=gaussian,svt", "eps=6", "repeats=4"),
 ]
 

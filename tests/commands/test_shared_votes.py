@@ -9,7 +9,7 @@ import pytest
 
 from pate_cli.cli import main
 
-SMALL = ["dataset.n_records=1200", "split.public=40", "teacher.size=20"]
+SMALL = ["dataset.n_records=1200", "split.public=40", "teacher.size=20", "student=logistic"]
 
 
 @pytest.fixture(autouse=True)

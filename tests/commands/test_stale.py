@@ -18,6 +18,7 @@ from pate_cli.cli import main
 from pate_cli.results import figures
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "teacher.size=20", "compute.workers=1"]
+SMALL += ["features=none", "student=logistic"]
 MINE = "teacher.estimator=ownlearner.Mine"
 LEARNER = """\
 from sklearn.tree import DecisionTreeClassifier

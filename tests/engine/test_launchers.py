@@ -15,7 +15,7 @@ from pate_cli.config import hydra_composition
 from pate_cli.errors import InputError
 from pate_cli.results import read_record
 
-SMALL = ["dataset.n_records=1500", "split.public=60"]
+SMALL = ["dataset.n_records=1500", "split.public=60", "features=none", "student=logistic"]
 LAUNCHERS = {"joblib": "hydra_plugins.hydra_joblib_launcher", "submitit_local": "submitit"}
 # the second job cannot be done, which only shows in the fits: nearest neighbours of more than there are
 JOBS = ["teacher=tree,neighbours", "--config-dir", "own"]

@@ -21,7 +21,7 @@ from pate_cli.results.repeats_file import RepeatsFile
 from pate_cli.results.settings import dataset_name, differing
 from pate_cli.types import RepeatResult
 
-SMALL = ["dataset.n_records=1000", "split.public=40", "teacher.size=40", "compute.workers=1"]
+SMALL = ["dataset.n_records=1000", "split.public=40", "teacher.size=40", "compute.workers=1", "features=none"]
 COMMANDS = {
     "run": ["run", *SMALL, "repeats=2", "eps=4"],
     "sweep": ["run", "-m", *SMALL, "repeats=2", "mechanism=gaussian,svt", "eps=0.05,8", "seed=1"],
