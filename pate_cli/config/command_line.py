@@ -108,22 +108,22 @@ def _parser() -> _Parser:
     return parser
 
 
-def refuse_unused(given: Sequence[str], unused: Mapping[str, str]) -> None:
+def refuse_unused(overrides: Sequence[str], unused: Mapping[str, str]) -> None:
     """Refuse overrides (InputError) of keys that a command would ignore, or of keys below them.
 
     `unused` says why, by key; the first that fits counts.
     """
-    for text in given:
+    for text in overrides:
         key = text.partition("=")[0].lstrip("+~")
         for name, why in unused.items():
             if key == name or key.startswith((f"{name}.", f"{name}/", f"{name}@")):
                 raise InputError(f"{shortened(text)}: {why}")
 
 
-def checked(given: Sequence[str], unused: Mapping[str, str] | None = None) -> list[str]:
+def checked(overrides: Sequence[str], unused: Mapping[str, str] | None = None) -> list[str]:
     """Check overrides of one run, without options, and make free keys appendable; raises InputError."""
-    refuse_unused(given, unused or {})
-    line = parse_argv(given)
+    refuse_unused(overrides, unused or {})
+    line = parse_argv(overrides)
     if line.argv != line.overrides:
         raise InputError(f"{line.argv[0]}: an option of pate run; accepted here: KEY=VALUE")
     return jobs(line)[0]
@@ -222,22 +222,22 @@ def _in_quotes(text: str) -> str:
     return shlex.quote(f"{key}=[{inner}]" if listed else f"{key}={inner}")
 
 
-def last_wins(given: Sequence[str]) -> list[str]:
+def last_wins(overrides: Sequence[str]) -> list[str]:
     """Drop overrides whose key comes again: a group can be chosen only once."""
     kept: dict[str, str] = {}
-    for text in given:
+    for text in overrides:
         key = text.partition("=")[0].lstrip("+~")
         kept.pop(key, None)
         kept[key] = text
     return list(kept.values())
 
 
-def without_place(given: Sequence[str]) -> list[str]:
+def without_place(overrides: Sequence[str]) -> list[str]:
     """Leave out overrides of where work is done: no number depends on them."""
-    return [text for text in given if not text.startswith("compute")]
+    return [text for text in overrides if not text.startswith("compute")]
 
 
-def choices(given: Sequence[str]) -> tuple[dict[str, list[Any]], list[str]]:
+def choices(overrides: Sequence[str]) -> tuple[dict[str, list[Any]], list[str]]:
     """Separate overrides that select rows of a recipe (values by key) from the others; raises ConfigError.
 
     `dataset=NAME`, `dataset=[NAME,NAME]` and `eps=[0.5,1]` choose rows, the last of a key counts; `eps=0.5`
@@ -245,7 +245,7 @@ def choices(given: Sequence[str]) -> tuple[dict[str, list[Any]], list[str]]:
     """
     chosen: dict[str, list[Any]] = {}
     others = []
-    for text in given:
+    for text in overrides:
         key, _, value = text.partition("=")
         listed = value.startswith("[") and value.endswith("]")
         if key != "dataset" and not (key == "eps" and listed):

@@ -112,23 +112,23 @@ class _Compositions:
     def __init__(self, config_dir: str | None, config_name: str) -> None:
         self._config_dir, self._config_name = config_dir, config_name
         self.by_hydra = lru_cache(maxsize=100)(self._by_hydra)
-        self.depends = lru_cache(maxsize=100)(lambda given: "${" in _unresolved(self.by_hydra(given)))
+        self.depends = lru_cache(maxsize=100)(lambda overrides: "${" in _unresolved(self.by_hydra(overrides)))
         self.plain = lru_cache(maxsize=100)(self._plain)
 
-    def _by_hydra(self, given: tuple[str, ...]) -> DictConfig:
+    def _by_hydra(self, overrides: tuple[str, ...]) -> DictConfig:
         """Compose, with Hydra's own configuration."""
         from hydra import compose as hydra_compose
         from hydra import initialize_config_dir
 
         main, search = search_path(self._config_dir, self._config_name)
         with initialize_config_dir(str(main), **version_base()):
-            return hydra_compose(self._config_name, [*given, *search], return_hydra_config=True)
+            return hydra_compose(self._config_name, [*overrides, *search], return_hydra_config=True)
 
-    def _plain(self, given: tuple[str, ...], number: int | None) -> Any:
+    def _plain(self, overrides: tuple[str, ...], number: int | None) -> Any:
         """Our part of a composition as plain containers."""
         from omegaconf import OmegaConf, open_dict
 
-        cfg = copy.deepcopy(self.by_hydra(given))
+        cfg = copy.deepcopy(self.by_hydra(overrides))
         if number is not None:
             with open_dict(cfg.hydra.job):
                 cfg.hydra.job.num, cfg.hydra.job.id = number, str(number)
@@ -170,46 +170,46 @@ class Composer:
         place = ("--config-dir", self.config_dir) if self.config_dir else ()
         return (*place, *(("--config-name", self.config_name) if self.config_name != CONFIG else ()))
 
-    def compose(self, given: Sequence[str], number: int | None = None) -> dict[str, Any]:
+    def compose(self, overrides: Sequence[str], number: int | None = None) -> dict[str, Any]:
         """Compose a configuration and resolve it to plain containers, without Hydra's own part.
 
         `number` is that of the job in its sweep, `${hydra:job.num}`.
         """
-        with self._one_line(given):
-            others, values = self._apart(given)
+        with self._one_line(overrides):
+            others, values = self._apart(overrides)
             values = {key: value for key, value in values.items() if key not in _DIRECTORIES}
             if not self._of(others).depends(others):
                 raw = copy.deepcopy(self._of(others).plain(others, None))
                 if all(_is_set(raw, key, value) for key, value in values.items()):
                     return with_candidates(raw, self._candidates)
-            raw = copy.deepcopy(self._of(given).plain(tuple(given), number))
+            raw = copy.deepcopy(self._of(overrides).plain(tuple(overrides), number))
             return with_candidates(raw, self._candidates)
 
-    def directory(self, given: Sequence[str], *, multirun: bool) -> str | None:
+    def directory(self, overrides: Sequence[str], *, multirun: bool) -> str | None:
         """Directory that `hydra.run.dir` or `hydra.sweep.dir` chooses; None for `auto`, our own choice."""
         key = "sweep" if multirun else "run"
-        cfg, typed = self._hydra(given), self._apart(given)[1]
-        with self._one_line(given), _resolving(cfg):
+        cfg, typed = self._hydra(overrides), self._apart(overrides)[1]
+        with self._one_line(overrides), _resolving(cfg):
             chosen = typed.get(f"hydra.{key}.dir", cfg.hydra[key].dir)
         chosen = "" if chosen is None else str(chosen)
         if not chosen.strip():  # it would be the current directory
             raise ConfigError(f"hydra.{key}.dir", chosen, "a directory, or auto")
         return None if chosen == "auto" else chosen
 
-    def check_names(self, given: Sequence[str]) -> None:
+    def check_names(self, overrides: Sequence[str]) -> None:
         """Refuse (ConfigError) a `hydra.sweep.subdir` that would name all jobs of a sweep alike."""
         from omegaconf import OmegaConf
 
-        sweep: Any = OmegaConf.to_container(self._hydra(given).hydra.sweep, resolve=False)
+        sweep: Any = OmegaConf.to_container(self._hydra(overrides).hydra.sweep, resolve=False)
         if "${" not in (name := str(sweep["subdir"])):
             accepted = "a name that differs by job, as ${hydra.job.num} or ${hydra.job.override_dirname}"
             raise ConfigError("hydra.sweep.subdir", name, accepted)
 
-    def is_plain(self, given: Sequence[str]) -> bool:
+    def is_plain(self, overrides: Sequence[str]) -> bool:
         """Whether a run needs none of Hydra's launchers, sweepers, callbacks, logs or directories."""
         from omegaconf import OmegaConf
 
-        cfg = self._hydra(given).hydra
+        cfg = self._hydra(overrides).hydra
         if cfg.mode is not None:
             raise InputError(f"hydra.mode: got {cfg.mode.name} in a file; accepted: pate run -m for a sweep")
         hydra: Any = OmegaConf.to_container(cfg, resolve=False, enum_to_str=True)
@@ -222,27 +222,29 @@ class Composer:
             and (hydra["sweep"]["subdir"], hydra["output_subdir"]) == ("${hydra.job.num}", ".hydra")
         )
 
-    def _of(self, given: Sequence[str]) -> _Compositions:
+    def _of(self, overrides: Sequence[str]) -> _Compositions:
         """Compositions kept for the process; of this command alone where files or surroundings may change."""
-        if self.config_dir or any("${" in text for text in given):
+        if self.config_dir or any("${" in text for text in overrides):
             return self._made
         return _of_packaged(self.config_name)
 
-    def _hydra(self, given: Sequence[str]) -> DictConfig:
+    def _hydra(self, overrides: Sequence[str]) -> DictConfig:
         """Composition with Hydra's part, which refers to values of ours only where a user has it do so."""
-        with self._one_line(given):
-            made = self._of(given)
-            return made.by_hydra(tuple(given) if made is self._made else self._apart(given)[0])
+        with self._one_line(overrides):
+            compositions = self._of(overrides)
+            return compositions.by_hydra(
+                tuple(overrides) if compositions is self._made else self._apart(overrides)[0]
+            )
 
     @staticmethod
-    def _apart(given: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Any]]:
+    def _apart(overrides: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Any]]:
         """Overrides that Hydra composes, and single values that can be set afterwards, by key."""
-        keys = [text.partition("=")[0].lstrip("+~") for text in given]
-        values = {text: found[0] for text in given if (found := _value(text))}
-        others = tuple(text for text in given if text not in values)
+        keys = [text.partition("=")[0].lstrip("+~") for text in overrides]
+        values = {text: parsed[0] for text in overrides if (parsed := _value(text))}
+        others = tuple(text for text in overrides if text not in values)
         # a key that comes twice, or within {...}: a later override may undo an earlier one
         if len(set(keys)) < len(keys) or any("{" in text for text in others):
-            return tuple(given), {}
+            return tuple(overrides), {}
         return others, {text.partition("=")[0]: value for text, value in values.items()}
 
     @contextmanager
@@ -276,10 +278,10 @@ class Composer:
                     accepted = f"{' '.join(now)}, as it is called now, in a command of its own"
                     return ConfigError(key, option, accepted)
                 if option not in names:
-                    own = typed_own(group, option, self.config_dir)
+                    own_hint = typed_own(group, option, self.config_dir)
                     if group == "dataset" and Path(option).is_file():
-                        own = f"pate data describe {option} --target COLUMN"
-                    return ConfigError(key, option, names, own)
+                        own_hint = f"pate data describe {option} --target COLUMN"
+                    return ConfigError(key, option, names, own_hint)
         if isinstance(error, MissingConfigException):
             group, _, option = str(error.missing_cfg_file).rpartition("/")
             if group == "hydra/launcher" and option in _LAUNCHERS:
