@@ -49,7 +49,9 @@ class LoadedCode:
 
     def is_loaded(self) -> bool:
         """Whether the modules outside site-packages are those that this process has loaded."""
-        return all([_loaded_digest(name), _local_file(name)] == found for name, found in self.sources.items())
+        return all(
+            [_loaded_digest(name), _local_file(name)] == source for name, source in self.sources.items()
+        )
 
     def check(self) -> None:
         """Refuse (InputError) to work in a process that has loaded other code."""

@@ -45,8 +45,8 @@ def _bar(name: str, what: str) -> Iterator[Advance]:
     with Progress(*columns, console=terminal.err(), transient=True) as bar:
         task = bar.add_task(name, total=None, left="")
 
-        def advance(done: float, found: int, total: int) -> None:
-            left = time_left(time.monotonic() - started, done - found, total - done)
+        def advance(done: float, done_before: int, total: int) -> None:
+            left = time_left(time.monotonic() - started, done - done_before, total - done)
             bar.update(task, completed=done, total=total, left=f", {left} left" if left else "")
 
         yield advance
@@ -61,13 +61,13 @@ class _Lines:
         self._started = time.monotonic()
         self._said: float | None = None
 
-    def __call__(self, done: float, found: int, total: int) -> None:
+    def __call__(self, done: float, done_before: int, total: int) -> None:
         now, done, first = time.monotonic(), int(done), self._said is None
-        left = time_left(now - self._started, done - found, total - done)
+        left = time_left(now - self._started, done - done_before, total - done)
         if self._said is not None and done < total and now - self._said < _PAUSE:
             return
         self._said = now
-        before = f" ({found} from before)" if first and found else ""
+        before = f" ({done_before} from before)" if first and done_before else ""
         remaining = f", {left} left" if left else ""
         line = f"{self._name}: {done}/{total} {self._what} done{before}{remaining}"
         terminal.err().print(line, markup=False, soft_wrap=True)

@@ -58,15 +58,17 @@ class Plan:
         return ["--config-dir", self.config_dir] if self.config_dir else []
 
 
-def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: str | None = None) -> Plan:
+def make_plan(
+    recipe: Recipe, overrides: Sequence[str], *, quick: bool, config_dir: str | None = None
+) -> Plan:
     """Compose and check every row, before anything is written.
 
-    `given` are overrides as typed: `dataset=[A,B]` and `eps=[0.5,1]` choose rows, any other goes to every
+    `overrides` are as typed: `dataset=[A,B]` and `eps=[0.5,1]` choose rows, any other goes to every
     row; `config_dir` is a directory with options of the user's own, as of `pate run`. InputError if an
     override cannot be used; a dataset that is missing, or a mechanism that cannot work at these sizes, makes
     a row that says so instead.
     """
-    selected, typed = choices(given)
+    selected, typed = choices(overrides)
     fewer, small = choices(recipe.quick if quick else [])
     typed = checked(typed, _UNUSED)
     kept = fewer | selected

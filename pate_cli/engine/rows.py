@@ -209,11 +209,11 @@ def check_rows(composer: Composer, lists: Sequence[Sequence[str]], *, sweep: boo
     return rows
 
 
-def as_typed(own: Sequence[str], overrides: Sequence[str]) -> RowSpec:
+def as_typed(options: Sequence[str], overrides: Sequence[str]) -> RowSpec:
     """What makes a run again: options of the user's own, and overrides but for names and places."""
     left_out = ("hydra", "compute", "name=", "tags=")
     typed = last_wins([text.removeprefix("++") for text in without_place(overrides)])
-    return RowSpec("", overrides=(*own, *(text for text in typed if not text.startswith(left_out))))
+    return RowSpec("", overrides=(*options, *(text for text in typed if not text.startswith(left_out))))
 
 
 def _one_order(overrides: Sequence[str]) -> str:

@@ -140,13 +140,13 @@ def _ending_alone(run: _RunDirectory, *, sweep: bool) -> Iterator[None]:
 
 def _telling(advance: Advance) -> Advance:
     """Progress callback that also prints, at its first call, how many repeats were found."""
-    told: list[int] = []
+    printed: list[int] = []
 
-    def tell(done: float, found: int, total: int) -> None:
-        if done == found > 0 and not told:
-            told.append(found)
-            terminal.notice(f"{found} of {total} repeats were done before; --force does them anew")
-        advance(done, found, total)
+    def tell(done: float, done_before: int, total: int) -> None:
+        if done == done_before > 0 and not printed:
+            printed.append(done_before)
+            terminal.notice(f"{done_before} of {total} repeats were done before; --force does them anew")
+        advance(done, done_before, total)
 
     return tell
 

@@ -218,11 +218,13 @@ def _found(row: Row, repeat: int, store: RepeatStore, *, student: bool) -> Done 
 class _Work:
     """Does the tasks of one command, and keeps their results."""
 
-    def __init__(self, shared: _Shared, store: RepeatStore, advance: Advance, found: int, total: int) -> None:
+    def __init__(
+        self, shared: _Shared, store: RepeatStore, advance: Advance, done_before: int, total: int
+    ) -> None:
         self._shared, self._store = shared, store
         self._advance = advance
-        self._found, self._total = found, total
-        self._done = found
+        self._found, self._total = done_before, total
+        self._done = done_before
         self._last_report = self._progress = 0.0
         self._cut: dict[_Task, int] = {}  # number of parts that the teachers of a task are cut into
         self._parts: dict[_Task, list[Any]] = {}  # votes of those that are trained
@@ -317,8 +319,8 @@ class _Work:
             self._last_report = now
             self._tell(before + share * done / of)
 
-    def _tell(self, more: float) -> None:
-        self._progress = max(self._progress, self._done + more)  # it never goes back
+    def _tell(self, half_done: float) -> None:
+        self._progress = max(self._progress, self._done + half_done)  # it never goes back
         self._advance(self._progress, self._found, self._total)
 
 

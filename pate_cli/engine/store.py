@@ -199,8 +199,8 @@ class RepeatStore:
 
     def unsaid(self, texts: Iterable[str]) -> list[str]:
         """Notices on a file that were not given beside these repeats before."""
-        given = self._given()
-        return [text for text in texts if _sha(text.encode()) not in given]
+        notice_hashes = self._given()
+        return [text for text in texts if _sha(text.encode()) not in notice_hashes]
 
     def say(self, texts: Sequence[str]) -> None:
         """Remember notices as given."""

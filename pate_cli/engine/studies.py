@@ -60,12 +60,12 @@ def study_code(recipe: Recipe) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in [study, *sorted(shared)])).hexdigest()
 
 
-def parameters(recipe: Recipe, given: Sequence[str], *, quick: bool) -> dict[str, Any]:
+def parameters(recipe: Recipe, overrides: Sequence[str], *, quick: bool) -> dict[str, Any]:
     """Parameters of a study: the recipe's, overridden by the quick version, then by those typed."""
     from omegaconf import OmegaConf
 
     params = recipe.params | (recipe.quick if quick else {})
-    for text in given:
+    for text in overrides:
         key, equals, _ = text.partition("=")
         if not equals:
             raise InputError(f"{text}: cannot be read; accepted: KEY=VALUE")
@@ -90,12 +90,12 @@ def finisher(recipe: Recipe) -> Callable[..., Findings] | None:
 
 
 def run_study(
-    recipe: Recipe, given: Sequence[str], progress: Progress, *, quick: bool, config_dir: str | None
+    recipe: Recipe, overrides: Sequence[str], progress: Progress, *, quick: bool, config_dir: str | None
 ) -> Findings:
     """Compute a study; InputError if what was typed is no parameter of it, or not accepted."""
     if config_dir:
         raise InputError(f"--config-dir: {recipe.name} composes no runs")
-    params = parameters(recipe, given, quick=quick)
+    params = parameters(recipe, overrides, quick=quick)
     module = load_study(recipe)
     checked = read(params, module.CHECKS)
     with one_thread(), contained():
@@ -103,7 +103,7 @@ def run_study(
     table = result.table if isinstance(result.table, Table) else from_frame(result.table)
     return Findings(
         about=recipe,
-        command=["pate", "reproduce", recipe.name, *given, *["--quick"] * quick],
+        command=["pate", "reproduce", recipe.name, *overrides, *["--quick"] * quick],
         table=_in_words(table, quick=quick),
         figures=dict(result.figures),
         claims=[verdict.unjudged("quick run") if quick else verdict for verdict in result.verdicts],
