@@ -114,18 +114,18 @@ def _main(args: list[str]) -> int:
         return _say(_USAGE.format(commands=commands))
     if args[0] == "--version":
         return _say(f"pate {VERSION}\n")
-    name, *rest = args
+    name, *argv = args
     if name in ("-sc", "--shell-completion"):
-        return int(import_module("pate_cli.commands.completion").main(rest, list(COMMANDS)))
+        return int(import_module("pate_cli.commands.completion").main(argv, list(COMMANDS)))
     if name == "leaderboard":
-        name, rest = "frontier", import_module("pate_cli.config.renamed").leaderboard(rest)
-    if name == "run" and "--dry-run" in rest:
-        name, rest = "plan", [text for text in rest if text != "--dry-run"]
+        name, argv = "frontier", import_module("pate_cli.config.renamed").leaderboard(argv)
+    if name == "run" and "--dry-run" in argv:
+        name, argv = "plan", [text for text in argv if text != "--dry-run"]
     if name not in COMMANDS:
         return _fail(2, f"{name}: no such command; there are: {', '.join(COMMANDS)}")
-    if any(text.startswith("dataset=") and text.rstrip("'\"").endswith((".yaml", ".yml")) for text in rest):
-        rest = import_module("pate_cli.config.schemas").with_schemas(rest)
-    return int(import_module(f"pate_cli.commands.{name}").main(rest))
+    if any(text.startswith("dataset=") and text.rstrip("'\"").endswith((".yaml", ".yml")) for text in argv):
+        argv = import_module("pate_cli.config.schemas").with_schemas(argv)
+    return int(import_module(f"pate_cli.commands.{name}").main(argv))
 
 
 def _main_named(args: list[str]) -> int:

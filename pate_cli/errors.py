@@ -40,12 +40,12 @@ class ConfigError(InputError):
     the user's own is typed.
     """
 
-    def __init__(self, key: str, got: object, accepted: str | list[str], own: str = "") -> None:
+    def __init__(self, key: str, got: object, accepted: str | list[str], own_hint: str = "") -> None:
         self.key, hint = key, ""
         if isinstance(accepted, list):
             hint, accepted = did_you_mean(str(got), accepted), ", ".join(accepted) or "none"
-        own = f"; your own: {own}" if own and not hint else ""
-        super().__init__(f"{key}: got {shortened(repr(got))}{hint}; accepted: {accepted}{own}")
+        own_hint = f"; your own: {own_hint}" if own_hint and not hint else ""
+        super().__init__(f"{key}: got {shortened(repr(got))}{hint}; accepted: {accepted}{own_hint}")
 
     def __reduce__(self) -> Any:  # from a worker process: `args` are not what `__init__` takes
         return _config_error, (type(self), self.key, str(self))

@@ -99,8 +99,8 @@ def python_path() -> list[str]:
         return []
     files = [(name, getattr(module, "__file__", None)) for name, module in list(sys.modules.items())]
     packages = {name.partition(".")[0]: (name, file) for name, file in files if file}  # a module of each
-    found = [each for each in packages.values() if any(map(Path(each[1]).is_relative_to, places))]
-    return [f"PYTHONPATH={text}"] if any(_is_somebodys(*each) for each in found) else []
+    from_path = [each for each in packages.values() if any(map(Path(each[1]).is_relative_to, places))]
+    return [f"PYTHONPATH={text}"] if any(_is_somebodys(*each) for each in from_path) else []
 
 
 @contextmanager
@@ -217,11 +217,11 @@ def plugin_code(modules: Iterable[str]) -> str:
     while left:
         top = sys.modules.get((module := left.pop()).partition(".")[0])
         if hasattr(top, "__path__") and (first := getattr(top, "__file__", None)):
-            found = set(Path(first).parent.rglob("*.py"))
+            sources = set(Path(first).parent.rglob("*.py"))
         else:
-            found = {Path(str(sys.modules[module].__file__))}
-        left += [name for path in found - files for name in _imports_of(path) if _is_local(name)]
-        files |= found
+            sources = {Path(str(sys.modules[module].__file__))}
+        left += [name for path in sources - files for name in _imports_of(path) if _is_local(name)]
+        files |= sources
     digests = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in files)
     return hashlib.sha256("".join(digests).encode()).hexdigest()[:12] if files else ""
 

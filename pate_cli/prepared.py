@@ -217,8 +217,8 @@ def _best_points(config: RunConfig, dataset: Dataset) -> int:
     best = config.mechanism.options.best_points(parts.n_private, dataset.n_features, config.eps)
     if best is None:
         every = {name: mechanisms.find(name).Options for name in mechanisms.names()}
-        own = mechanisms.MechanismOptions.best_points
-        having = " or ".join(name for name, options in every.items() if options.best_points is not own)
+        default = mechanisms.MechanismOptions.best_points
+        having = " or ".join(name for name, options in every.items() if options.best_points is not default)
         accepted = f"a number, or null; auto with mechanism={having}"
         raise InfeasibleError(f"split.public: got 'auto'; accepted: {accepted}")
     left = parts.n_private if config.split.mode == "label_private" else parts.n_test

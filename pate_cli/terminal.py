@@ -112,10 +112,10 @@ def only_ours() -> Iterator[None]:
 def _moved(stream: TextIO, number: int, descriptor: int) -> TextIO:
     """A stream that writes where one of Python's did; the same one where that had no such descriptor."""
     try:
-        own = stream.fileno() == number
+        has_descriptor = stream.fileno() == number
     except OSError:  # in the place of one, as in a test
-        own = False
-    if not own:
+        has_descriptor = False
+    if not has_descriptor:
         return stream
     return open(descriptor, "w", encoding=stream.encoding, errors=stream.errors, buffering=1, closefd=False)
 
