@@ -60,7 +60,7 @@ def test_a_peer_is_on_the_same_splits(name, monkeypatch, capsys, tmp_path):
         monkeypatch.setenv("PYTHONPATH", str(package.parent))
         monkeypatch.setenv("PEER_PYTHON", sys.executable)
     monkeypatch.chdir(tmp_path)
-    argv = ["frontier", "--config-dir", CONF, "--methods", f"noisy_gd,{name}", "--eps", "4", "--repeats", "2"]
+    argv = ["frontier", "--config-dir", CONF, "--methods", f"noisy_gd,{name}", "--eps", "4", "--repeats", "1"]
     argv += ["--no-limit", "--json", "--output", "out", *SMALL]
     assert cli.main(argv) == 0, capsys.readouterr().err
     repeats = read_repeats("out")

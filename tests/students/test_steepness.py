@@ -15,7 +15,7 @@ from pate_cli.teachers import train
 from pate_cli.types import Answers, PrivateRecords, PublicPoints
 
 
-def world(n_classes, seed, n=6000, m=150, d=8):
+def world(n_classes, seed, n=3000, m=150, d=8):
     """Records whose class probabilities are known, and votes of teachers of 20 records on public points."""
     rng = np.random.default_rng(seed)
     slopes = 1.5 * rng.normal(size=(d, n_classes))
@@ -31,7 +31,7 @@ def world(n_classes, seed, n=6000, m=150, d=8):
         "n_classes": n_classes,
     }
     votes = train(PrivateRecords(X, y), n_teachers=n // 20, rng=rng, **options).votes(points)
-    noise = 40.0
+    noise = 20.0
     noisy = votes.counts + noise * rng.normal(size=votes.counts.shape)
     if n_classes == 2:
         noisy[:, 0] = n // 20 - noisy[:, 1]
@@ -64,8 +64,8 @@ def test_the_power_brings_shares_nearer_to_the_true_probabilities(n_classes):
 def test_the_power_is_a_function_of_what_was_released_and_public():
     points, answers, _, _ = world(2, 0)
     powers = {student_of(points, answers, 2).power for _ in range(2)}
-    student = KernelStudent(20).fit_shares(points.X, answers.noisy_counts / 300, noise=40 / 300)
-    powers.add(power_of(student, points.X, answers.noisy_counts / 300, 40 / 300, 300))
+    student = KernelStudent(20).fit_shares(points.X, answers.noisy_counts / 150, noise=20 / 150)
+    powers.add(power_of(student, points.X, answers.noisy_counts / 150, 20 / 150, 150))
     assert len(powers) == 1
 
 
