@@ -164,7 +164,11 @@ def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], n_cases: int) 
     parts = [
         f"{text} in {len(reasons)} of {len(cases)}: {'; '.join(reasons)}"
         for word, text in sentences.items()
-        if (reasons := [case.text(level) for case, given in zip(cases, words, strict=True) if given == word])
+        if (
+            reasons := [
+                case.text(level) for case, verdict in zip(cases, words, strict=True) if verdict == word
+            ]
+        )
     ]
     parts += [skipped] * bool(skipped)
     most = claim.get("need") == "most"

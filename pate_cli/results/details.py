@@ -118,9 +118,9 @@ def _why(advice: Advice) -> list[tuple[str, Any]]:
     for method in advice.verdicts:
         rows = [row for row in board.rows if row["method"] == method and row.status != "ok"]
         for status, word in dict.fromkeys((row.status, ended(row.status, row.n)) for row in rows):
-            alike = [row for row in rows if (row.status, ended(row.status, row.n)) == (status, word)]
-            budgets = ", ".join(number(row["eps"], "g") for row in alike)
-            texts.append(f"{name(method)} {word} at eps {budgets}: {alike[-1].reason}")
+            same_end = [row for row in rows if (row.status, ended(row.status, row.n)) == (status, word)]
+            budgets = ", ".join(number(row["eps"], "g") for row in same_end)
+            texts.append(f"{name(method)} {word} at eps {budgets}: {same_end[-1].reason}")
     for method in advice.named(NO_USE):
         row = board.cell(method, advice.eps)
         asked, answered = (row.mean(n) if row else None for n in ("n_asked", "n_answered"))

@@ -110,11 +110,11 @@ def compare_methods(row: MeasuredRow) -> NextStep | None:
     if typed_value(row, "dataset") == "shards":
         return None  # it has a teacher for each file, and baselines have few
     kept = [text for text in typed if not _of(text, (*_EXPERIMENT, *_RELEASE, "mechanism", "tune"))]
-    own, method = [text for text in typed if _of(text, ("mechanism",))], typed_value(row, "mechanism")
-    if method in ("", "tune", *DEFAULT_METHODS.split(",")) or any("," in text for text in own):
+    options, method = [text for text in typed if _of(text, ("mechanism",))], typed_value(row, "mechanism")
+    if method in ("", "tune", *DEFAULT_METHODS.split(",")) or any("," in text for text in options):
         beside = []
     else:
-        beside = ["--methods", "best,gaussian", "--method", f"{method}={','.join(own)}"]
+        beside = ["--methods", "best,gaussian", "--method", f"{method}={','.join(options)}"]
     budgets = ["--eps", ",".join(f"{eps * by:g}" for by in (0.5, 1, 2))]
     return "compare it with other methods", [
         ["pate", "frontier", *kept, *beside, *budgets, "--repeats", "10"]

@@ -306,7 +306,8 @@ def _footnotes(rows: Sequence[MeasuredRow], left_out: int) -> list[str]:
         for text in warnings(row):
             by_words.setdefault(re.sub(r"\d[\d.,]*", "", text), []).append(f"warning: {_name(row)}: {text}")
     lines += [
-        f"{first}{f'; so in {len(more):,} more rows' if more else ''}" for first, *more in by_words.values()
+        f"{first}{f'; so in {len(others):,} more rows' if others else ''}"
+        for first, *others in by_words.values()
     ]
     return lines + [
         f"{row.status}: {_name(row)}: {row.reason or 'no message'}" for row in rows if row.status != "ok"

@@ -169,8 +169,8 @@ def _run(path: Path) -> list[_Row]:
     columns: dict[str, Any] = {"dataset": dataset_name(record.config, record.dataset)}
     columns |= {"method": one_line(record.mechanism)}
     columns |= {name: text for name, text in settings(record.config).items() if name not in columns}
-    given = record.config.get("delta") is not None  # then a setting, by which rows are told apart
-    columns |= {"delta": record.delta} if given else {}
+    delta_is_set = record.config.get("delta") is not None  # then a setting, by which rows are told apart
+    columns |= {"delta": record.delta} if delta_is_set else {}
     columns |= {"eps": _stated_eps(record), "delta": record.delta}
     plan = {name: value for name, value in record.plan.items() if isinstance(value, int)}  # not `private`
     columns |= {"budget": plan.get("ell"), "cutoff": plan.get("cutoff")}

@@ -169,8 +169,8 @@ def _lines(
         attack = "best attack right in" if wide else "attack right in"
         out.append(_words(width - right + 18, base + 41, attack, "soft fine"))
     below = [not level.above and py(level.y) + 17 < base - 3 for level in levels]
-    wanted = [py(level.y) + (17 if under else -7) for level, under in zip(levels, below, strict=True)]
-    places = spread(wanted, 15, top - 8, base - 3)
+    targets = [py(level.y) + (17 if under else -7) for level, under in zip(levels, below, strict=True)]
+    places = spread(targets, 15, top - 8, base - 3)
     for level, at in zip(levels, places, strict=True):
         dash = " dash" if level.dash else ""
         out.append(
@@ -178,9 +178,9 @@ def _lines(
             f'y2="{py(level.y):.1f}"/>{_words(left + 4, at, level.name, "soft fine")}'
         )
     body, names = [], []
-    wanted = [py(min(max(line.points[-1][1], low), high)) for line in drawn]
+    targets = [py(min(max(line.points[-1][1], low), high)) for line in drawn]
     gap = min(_SIZE + 3, (base - top) / max(1, len(drawn)))
-    at_ends = spread(wanted, gap, top - 4, base - 4)
+    at_ends = spread(targets, gap, top - 4, base - 4)
     for k, (line, end, at) in sorted(
         enumerate(zip(drawn, ends, at_ends, strict=True)), key=lambda item: item[1][0].main
     ):
@@ -191,7 +191,7 @@ def _lines(
         a, b = points[-1][0] + 6, width - right + 18
         names.append(
             f'<g class="{line.colour}">'
-            f'<path class="lead" d="M{a:.1f} {wanted[k]:.1f} L{b - 5:.1f} {at:.1f}"/>'
+            f'<path class="lead" d="M{a:.1f} {targets[k]:.1f} L{b - 5:.1f} {at:.1f}"/>'
             f"{_words(b, at + 5, end, 'of big' if line.main else 'of')}</g>"
         )
     parts = [*out, f'<g clip-path="url(#{ident}-c)">', *body, "</g>", *names]
