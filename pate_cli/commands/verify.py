@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
     table.add_column(overflow="fold")
     for check in checks:
         word, style = words[check.passed]
-        text = one_line(f"{check.title}: {check.found}" if check.found else check.title)
+        text = one_line(f"{check.title}: {check.problem}" if check.problem else check.title)
         table.add_row(Text(word, style), Text(text))
     if failed:
         say(one_line(f"Do not trust {options.directory}: it is not what was released."))

@@ -71,7 +71,7 @@ class Card:
     @cached_property
     def page(self) -> Page:
         """The page."""
-        facts, made = self.facts, datetime.fromisoformat(self.facts["time"])
+        facts, date = self.facts, datetime.fromisoformat(self.facts["time"])
         answer = (
             f"This model {self.quality.clause}."
             if self.quality
@@ -85,7 +85,7 @@ class Card:
         versions = ", ".join(f"{library} {text}" for library, text in facts["versions"].items() if text)
         return Page(
             title=f"Model card: {file}",
-            kicker=f"Model card · release {facts['release'][:8]} · {of} · {made.day} {made:%B %Y}",
+            kicker=f"Model card · release {facts['release'][:8]} · {of} · {date.day} {date:%B %Y}",
             answer=f"{answer} {'It is' if self.has_model else 'They are'} published under {self.under}.",
             lede=self._lede(),
             caution=self._caution(),
@@ -246,8 +246,8 @@ class Card:
 
     @property
     def _teachers(self) -> str:
-        n, given, asked = (self.facts[key] for key in ("n_teachers", "n_answered", "n_asked"))
-        return f"{count_of(n, 'teacher')} gave {count_of(given, 'label')} for {count_of(asked, 'question')}"
+        n, labels, asked = (self.facts[key] for key in ("n_teachers", "n_answered", "n_asked"))
+        return f"{count_of(n, 'teacher')} gave {count_of(labels, 'label')} for {count_of(asked, 'question')}"
 
     def _columns(self) -> list[Block]:
         classes = f"It names: {', '.join(map(quoted, self.data['classes'])) or 'nothing, without classes'}."
@@ -258,8 +258,8 @@ class Card:
             classes += " record is one that the model has wrong."
         columns, schema = self.data["columns"], self.data["schema"] or {}
         if not schema:
-            there = ", ".join(map(name, columns)) if columns else "numbered features of a LIBSVM file"
-            return [("p", f"{there}."), ("p", classes)]
+            column_names = ", ".join(map(name, columns)) if columns else "numbered features of a LIBSVM file"
+            return [("p", f"{column_names}."), ("p", classes)]
         cells = [[name(of), _accepted(entry), _origin(entry)] for of, entry in schema.items()]
         heads = ("column", "accepted", "bounds or levels from")
         table = Table([Head(head, numeric=False) for head in heads], cells, title="Columns")
@@ -301,8 +301,8 @@ class Card:
         lines = [("guarantee", f"eps {self.eps:g}", f"{delta}; {bare(self.guarantee['neighbours'])}")]
         lines.append(("made from", f"{sizes['n_private']:,}", trained_on))
         if self.facts["n_teachers"]:
-            n, _, rest = self._teachers.split(" ", 2)
-            lines.append(("teachers", n, rest))
+            n, _, note = self._teachers.split(" ", 2)
+            lines.append(("teachers", n, note))
         return lines
 
 

@@ -70,8 +70,8 @@ def read_certificate(directory: Path) -> tuple[bytes, dict[str, Any], dict[str, 
         facts = dict(json.loads(content, parse_constant=_no_number))
         version = facts["schema_version"]
         about = {
-            name: one if isinstance(one, dict) else {"sha256": one}  # in version 2
-            for name, one in facts.pop("files").items()
+            name: entry if isinstance(entry, dict) else {"sha256": entry}  # in version 2
+            for name, entry in facts.pop("files").items()
         }
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); {ACCEPTED}") from None

@@ -133,10 +133,10 @@ def contents(
     if released.made is not None:
         data[POINTS] = released.made.table.to_csv(index=False, lineterminator="\n").encode()
     facts = _certified(released, result | {"sizes": run.counts}, data[ANSWERS], charged)
-    problem, alike = released.problem, None
+    problem, one_class = released.problem, None
     if released.student is not None:
         with suppress(Exception):  # a learner's own
-            alike = _ONE_CLASS if says_one_class(released.student, released.public.X) else None
+            one_class = _ONE_CLASS if says_one_class(released.student, released.public.X) else None
         try:
             data[STUDENT] = _student(released, result, facts)
             if foreign := foreign_types(data[STUDENT]):  # of a plug-in: who reads it is told
@@ -151,7 +151,7 @@ def contents(
         "sizes": run.counts,
         "plan": result["plan"] | run.whole.describe() | _chosen(released),
         **_evaluation(run, released),
-        "message": (problem and f"{what} released, a student is not: {problem}") or alike,
+        "message": (problem and f"{what} released, a student is not: {problem}") or one_class,
     }
     with suppress(Exception):  # the answers are paid for
         data[CARD] = model_card(facts | {"files": {name: len(content) for name, content in data.items()}})
@@ -248,11 +248,11 @@ def _certified(
 
 def _origin_of_classes(released: Publication) -> dict[str, str]:
     """Where the classes are from; of those that were bought, which one stands for all other labels."""
-    made, dataset = released.made, released.run.dataset
-    if made is None or made.classes is None:
+    generated, dataset = released.made, released.run.dataset
+    if generated is None or generated.classes is None:
         of_file = "the private file, taken as public"
         return {"classes_from": of_file if dataset.classes_from_private else "declared, or the public file"}
-    others = {"other_labels": dataset.classes[made.classes.largest]} if dataset.classes else {}
+    others = {"other_labels": dataset.classes[generated.classes.largest]} if dataset.classes else {}
     return {"classes_from": SOURCE, **others}
 
 

@@ -78,8 +78,8 @@ class Protected:
         return replace(self, neighbours="replace") if self.neighbours == _LABELLED else self
 
     def __str__(self) -> str:
-        one = "one record" if self.unit is None else f"one {self.unit}, all of its records"
-        return f"{one}, among those that have a label" if self.neighbours == _LABELLED else one
+        protected = "one record" if self.unit is None else f"one {self.unit}, all of its records"
+        return f"{protected}, among those that have a label" if self.neighbours == _LABELLED else protected
 
 
 RECORD = Protected()

@@ -42,7 +42,7 @@ class ReleaseCheck(NamedTuple):
 
     title: str
     passed: bool | None
-    found: str = ""
+    problem: str = ""
 
 
 def verify(directory: Path, ledgers: LedgerDirectory, trust: Sequence[str] = ()) -> list[ReleaseCheck]:
@@ -148,9 +148,9 @@ def _files(names: set[str], certified: Mapping[str, Any], problems: Mapping[str,
     return "; ".join(messages + [f"{name} {problem}" for name, problem in problems.items()])
 
 
-def _another(found: Mapping[str, Any], certified: Mapping[str, Any]) -> str:
+def _another(computed: Mapping[str, Any], certified: Mapping[str, Any]) -> str:
     """Names of the certified facts that were found to be others."""
-    return ", ".join(name for name, value in certified.items() if found.get(name) != value)
+    return ", ".join(name for name, value in certified.items() if computed.get(name) != value)
 
 
 def _result(data: Mapping[str, bytes], facts: Mapping[str, Any]) -> str:
