@@ -202,7 +202,7 @@ class AgPrivCl(Mechanism):
 def calibrate(options: Options, setting: Setting, name: str = "agprivcl") -> AgPrivCl:
     """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     hypotheses = common.chosen_class(options.hypotheses, setting, name)
-    classroom = common.Classroom(hypotheses, setting, own=options.teachers == "own")
+    classroom = common.Classroom(hypotheses, setting, uses_estimator=options.teachers == "own")
     if options.calibration == "paper":
         mechanism = _paper(setting, classroom, options.alpha, options.beta)
     else:

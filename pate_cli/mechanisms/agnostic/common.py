@@ -99,12 +99,12 @@ class Classroom:
 
     hypotheses: HypothesisClass = field(repr=False)
     setting: Setting = field(repr=False)
-    own: bool = False  # whether teachers are the learner of `teacher.estimator`
+    uses_estimator: bool = False  # whether teachers are the learner of `teacher.estimator`
 
     @property
     def of_thresholds(self) -> Classroom:
         """Classroom of thresholds on a line, for the tiny private sets of attacks."""
-        return replace(self, hypotheses=CLASSES["thresholds"], own=False)
+        return replace(self, hypotheses=CLASSES["thresholds"], uses_estimator=False)
 
     def votes(
         self, X: Any, y: IntArray, counts: IntArray, n_teachers: int, points: PublicPoints, seed: int
@@ -141,7 +141,7 @@ class Classroom:
     ) -> Votes:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # computed from private records
-            if self.own:
+            if self.uses_estimator:
                 learner = make_teacher(self.setting)
                 sampled = [
                     teachers.fit_part(learner, X[rows], y[rows], seed=seed + k, n_classes=2)

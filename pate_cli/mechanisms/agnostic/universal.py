@@ -230,4 +230,4 @@ def _plain(options: Options, setting: Setting) -> SvtAnswers:
         cutoff=options.cutoff,
         n_records=s.n_private,
     )
-    return SvtAnswers(mechanism, common.Classroom(hypotheses, s, own=options.teachers == "own"))
+    return SvtAnswers(mechanism, common.Classroom(hypotheses, s, uses_estimator=options.teachers == "own"))

@@ -256,7 +256,7 @@ def test_one_record_changes_one_teacher_however_often_it_was_drawn():
     counts = rng.integers(0, 4, 60)
     points = PublicPoints(np.linspace(0, 1, 50)[:, None])
     for own in (False, True):
-        room = Classroom(CLASSES["thresholds"], setting(), own=own)
+        room = Classroom(CLASSES["thresholds"], setting(), uses_estimator=own)
         before = room.votes(X, y, counts, 9, points, 0).counts
         assert (before.sum(axis=1) == 9).all()
         changed = []
