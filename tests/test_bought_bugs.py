@@ -21,7 +21,7 @@ BUGS = [
     ("sqrt(J) for sqrt(2 J)", best, f"{room}:Bought.sensitivity", "2 * len(self.names)", "len(self.names)"),
     ("one column for J", best, f"{room}:Bought.sensitivity", "2 * len(self.names)", "2"),
     ("the rest calibrated on all of delta", best, "runs.guarantee:_with_bought",
-     "kept, rest = delta - bought.delta, delta", "kept, rest = 2 * delta, delta"),
+     "kept, delta_left = delta - bought.delta, delta", "kept, delta_left = 2 * delta, delta"),
     ("the rest with all of mu", best, "runs.guarantee:_with_bought",
      "math.sqrt(1 - BOUGHT) * mu_of_all", "mu_of_all"),
     ("not counted", best, "runs.guarantee:WholeMechanism._with_schema", "on_schema + rest", "rest"),

@@ -257,9 +257,9 @@ def _with_bought(
     if not mechanism.adds_mu and math.isfinite(setting.eps):
         accepted = "one whose whole cost is Gaussian noise, as best, with levels or classes: private"
         raise ConfigError("mechanism", mechanism.name, accepted)
-    eps, delta, n, mu, left = setting.eps, setting.delta, setting.n_private, math.inf, setting.eps
+    eps, delta, n, mu, eps_left = setting.eps, setting.delta, setting.n_private, math.inf, setting.eps
     bought = Bought.of(points.columns, math.inf, delta, n, exact, points.target)
-    kept, rest = delta - bought.delta, delta
+    kept, delta_left = delta - bought.delta, delta
     if math.isfinite(eps):
         integers = sum(points.n_bins) + 2 * len(bought.names)
         # the same before it is known how many classes are bought, and after
@@ -270,9 +270,9 @@ def _with_bought(
         bought.check()
         after = math.sqrt(1 - BOUGHT) * mu_of_all
         mu = math.sqrt(share) * after
-        left, rest = gaussian.point_of(math.sqrt(1 - share) * after, kept)
-    with with_part(left, eps):
-        mechanism = calibrated(replace(setting, eps=left, delta=rest))
+        eps_left, delta_left = gaussian.point_of(math.sqrt(1 - share) * after, kept)
+    with with_part(eps_left, eps):
+        mechanism = calibrated(replace(setting, eps=eps_left, delta=delta_left))
     mechanism = mechanism.with_exact_noise() if exact else mechanism
     marginals = points.noise(mu, exact)
     return WholeMechanism(mechanism, eps, delta, marginals, share, adds_mu=True, bought=bought)
