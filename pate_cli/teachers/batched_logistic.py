@@ -62,7 +62,7 @@ def fit_parts(
     y: IntArray,
     ends: IntArray,
     sample_weight: FloatArray | None,
-    wanted: NDArray[np.bool_],
+    to_fit: NDArray[np.bool_],
     longest: int,
 ) -> tuple[IntArray, FloatArray]:
     """Minimise ``|(w, b)|^2 / 2 + C sum log(1 + exp(-s (w.x + b)))``, s = +-1, for each part if possible.
@@ -70,30 +70,30 @@ def fit_parts(
     The intercept b is penalised like the rest, as liblinear does. Part k is the rows ``ends[k-1]`` to
     ``ends[k]``; `longest` is the length of the longest part of the whole ensemble. Returns the numbers of the
     fitted parts and their coefficients, the intercept last. Whether a part is fitted depends on no other
-    part: those that are not wanted, have one class or too many entries are treated as empty.
+    part: those that are not `to_fit`, have one class or too many entries are treated as empty.
     """
     dense = isinstance(X, np.ndarray) and (X.shape[1] <= _MOST_FEATURES or longest <= _MOST_RECORDS)
     starts = np.concatenate([[0], ends[:-1]])
     ones = np.add.reduceat(y, starts)
-    wanted = wanted & (ones > 0) & (ones < ends - starts)
+    to_fit = to_fit & (ones > 0) & (ones < ends - starts)
     weights = np.full(len(y), float(learner.C)) if sample_weight is None else learner.C * sample_weight
     if dense:
-        coefficients, converged = fit_dense(X, y, ends, weights, wanted, longest)
+        coefficients, converged = fit_dense(X, y, ends, weights, to_fit, longest)
         return np.flatnonzero(converged), coefficients[converged]
     entries = np.count_nonzero(X, axis=1) if isinstance(X, np.ndarray) else np.diff(X.indptr)
     few = np.add.reduceat(entries, starts) <= _MOST_ENTRIES * (ends - starts)
     tolerance = min(learner.tol, _SPARSE_TOLERANCE)
     coefficients, converged = np.zeros((len(ends), X.shape[1] + 1)), np.zeros(len(ends), dtype=bool)
-    if (wanted & few).any():
-        coefficients, converged = fit_sparse(X, y, ends, weights, wanted & few, tolerance)
-    if isinstance(X, np.ndarray) and (wanted & ~few).any():
-        wide, done = fit_wide(X, y, ends, weights, wanted & ~few, longest, min(learner.tol, _WIDE_TOLERANCE))
+    if (to_fit & few).any():
+        coefficients, converged = fit_sparse(X, y, ends, weights, to_fit & few, tolerance)
+    if isinstance(X, np.ndarray) and (to_fit & ~few).any():
+        wide, done = fit_wide(X, y, ends, weights, to_fit & ~few, longest, min(learner.tol, _WIDE_TOLERANCE))
         coefficients[done], converged = wide[done], converged | done
     return np.flatnonzero(converged), coefficients[converged]
 
 
 def fit_dense(
-    X: FloatArray, y: IntArray, ends: IntArray, weights: FloatArray, wanted: NDArray[np.bool_], longest: int
+    X: FloatArray, y: IntArray, ends: IntArray, weights: FloatArray, to_fit: NDArray[np.bool_], longest: int
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Coefficients (K, d + 1), and whether parts have converged; sizes of parts differ by at most one.
 
@@ -116,7 +116,7 @@ def fit_dense(
         signs, weight = np.ones(is_record.shape), np.zeros(is_record.shape)
         signs[is_record] = np.where(y[rows] == 1, 1.0, -1.0)
         weight[is_record] = weights[rows]
-        unwanted = np.flatnonzero(~wanted[block])
+        unwanted = np.flatnonzero(~to_fit[block])
         Z[unwanted], weight[unwanted] = 0.0, 0.0
         if in_span:
             basis, rows_in_basis = np.linalg.qr(Z.transpose(0, 2, 1))
@@ -125,7 +125,7 @@ def fit_dense(
         else:
             w, done = _dense_newton(Z, signs, weight)
         coefficients[block], converged[block] = w[: len(sizes[block])], done[: len(sizes[block])]
-    return coefficients, converged & wanted
+    return coefficients, converged & to_fit
 
 
 def _dense_newton(
@@ -181,7 +181,7 @@ def fit_sparse(
     y: IntArray,
     ends: IntArray,
     weights: FloatArray,
-    wanted: NDArray[np.bool_],
+    to_fit: NDArray[np.bool_],
     tolerance: float = _SPARSE_TOLERANCE,
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Coefficients (K, d + 1), and whether parts have converged: the gradient is `tolerance` of that at 0.
@@ -191,7 +191,7 @@ def fit_sparse(
     """
     starts = np.concatenate([[0], ends[:-1]])
     at_once = max(1, _RECORDS // int((ends - starts).max()))
-    used = np.repeat(wanted, ends - starts)
+    used = np.repeat(to_fit, ends - starts)
     weights = np.where(used, weights, 0.0)
     coefficients = np.zeros((len(ends), X.shape[1] + 1))
     converged = np.zeros(len(ends), dtype=bool)
@@ -202,7 +202,7 @@ def fit_sparse(
         signs = np.where(y[rows] == 1, 1.0, -1.0)
         w, converged[block] = _truncated_newton(parts, signs, weights[rows], tolerance)
         coefficients[block].ravel()[parts.columns] = w  # a view: features that no record has stay 0
-    return coefficients, converged & wanted
+    return coefficients, converged & to_fit
 
 
 def fit_wide(
@@ -210,7 +210,7 @@ def fit_wide(
     y: IntArray,
     ends: IntArray,
     weights: FloatArray,
-    wanted: NDArray[np.bool_],
+    to_fit: NDArray[np.bool_],
     longest: int,
     tolerance: float = _WIDE_TOLERANCE,
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -223,9 +223,9 @@ def fit_wide(
         block = slice(first, first + at_once)
         rows = slice(int(ends[first] - sizes[first]), int(ends[block][-1]))
         lengths = np.zeros(at_once, dtype=np.int64)  # rows of weight 0 pad parts and stacks to one length
-        lengths[: len(sizes[block])] = np.where(wanted[block], sizes[block], 0)
+        lengths[: len(sizes[block])] = np.where(to_fit[block], sizes[block], 0)
         is_record = np.arange(longest) < lengths[:, None]
-        used = np.repeat(wanted[block], sizes[block])
+        used = np.repeat(to_fit[block], sizes[block])
         signs, weight = np.ones(is_record.shape), np.zeros(is_record.shape)
         signs[is_record] = np.where(y[rows][used] == 1, 1.0, -1.0)
         weight[is_record] = weights[rows][used]
@@ -233,7 +233,7 @@ def fit_wide(
         w, done = _truncated_newton(parts, signs.ravel(), weight.ravel(), tolerance)
         coefficients[block] = w.reshape(at_once, -1)[: len(sizes[block])]
         converged[block] = done[: len(sizes[block])]
-    return coefficients, converged & wanted
+    return coefficients, converged & to_fit
 
 
 class _Stack:
