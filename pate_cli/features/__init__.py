@@ -97,8 +97,8 @@ def _imported(path: str) -> Any:
     except Exception as error:  # importing runs any code
         missing = isinstance(error, ModuleNotFoundError | AttributeError | ValueError)
         accepted += "" if missing else f"; importing it failed ({what_failed(error)})"
-        own = "PYTHONPATH=. pate ... finds modules of this directory"
-        raise ConfigError("features.name", path, accepted, own) from error
+        own_hint = "PYTHONPATH=. pate ... finds modules of this directory"
+        raise ConfigError("features.name", path, accepted, own_hint) from error
     if not callable(getattr(map_class, "of", None)):
         raise ConfigError("features.name", path, accepted)
     return map_class

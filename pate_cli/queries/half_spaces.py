@@ -90,19 +90,19 @@ class ActiveLearner:
         while start < len(stream):
             costs = self._costs[stream[start : start + block]]
             unknown = np.isnan(costs)
-            known = int(unknown.argmax()) if unknown.any() else len(costs)
-            if known == 0:  # a new label asks less than a block, and what is left is kept for the next
+            n_known = int(unknown.argmax()) if unknown.any() else len(costs)
+            if n_known == 0:  # a new label asks less than a block, and what is left is kept for the next
                 tested = stream[start : start + max(block, self._n_fitted // _REFIT)]
                 self._costs[tested] = self._cost(tested)
                 continue
-            log = np.log(self._seen + 2 + np.arange(known))
-            disagreed = costs[:known] <= self._c0 * (np.sqrt(self._mistakes * log) + log)
+            log = np.log(self._seen + 2 + np.arange(n_known))
+            disagreed = costs[:n_known] <= self._c0 * (np.sqrt(self._mistakes * log) + log)
             place = int(disagreed.argmax())
             if disagreed[place]:
                 self._seen += place + 1
                 return start + place
-            self._seen += known
-            start += known
+            self._seen += n_known
+            start += n_known
             block = min(2 * block, _LARGEST_BLOCK)
         return None
 
