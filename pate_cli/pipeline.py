@@ -88,7 +88,7 @@ class Publication:
     ex_post: PrivacyLoss  # computed from the answers: data-dependent
     problem: str | None  # why there is no student
     chosen: str | None = None  # candidate, where the mechanism chose between several
-    made: Any = None  # `Made`, with generated public points
+    generated: Any = None  # `Made`, with generated public points
     report: dict[str, Any] | None = None  # of its evaluation, see `Evaluation.report`
 
 
@@ -111,7 +111,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
     answers, student = released.answers, released.model
     student = fit(answers) if student is None else student
     student, report = evaluated(run.whole.evaluation, split, student, door, streams.queries)
-    run.whole.check(door, split.made and split.made.accounts)
+    run.whole.check(door, split.generated and split.generated.accounts)
     judge, X = students.mapped_once(student, split.test)
     accuracy, metrics = students.measure(judge, X, split.test.y, run.dataset.classes)
     result = RepeatResult(
@@ -177,19 +177,21 @@ def release(
             problem = str(error)
     if student is not None:
         student, report = evaluated(run.whole.evaluation, split, student, door, streams.queries)
-    run.whole.check(door, split.made and split.made.accounts)
+    run.whole.check(door, split.generated and split.generated.accounts)
     cost = replace(run.whole.after(door.accounts["mechanism"]), data_dependent=True)
-    answers, made, chosen = released.answers, split.made, released.chosen
+    answers, generated, chosen = released.answers, split.generated, released.chosen
     points, encoder = split.public, split.encoder
-    return Publication(run, points, answers, student, encoder, cost, problem, chosen, made, report)
+    return Publication(run, points, answers, student, encoder, cost, problem, chosen, generated, report)
 
 
 def _without_classes(end: NoClasses, door: Door) -> Publication:
     """What is published where too few classes were bought: the points."""
     run, split = end.parts
-    run.whole.check(door, split.made.accounts)
+    run.whole.check(door, split.generated.accounts)
     cost = replace(run.whole.guarantee, data_dependent=True)
-    return Publication(run, split.public, no_answers(), None, split.encoder, cost, str(end), made=split.made)
+    return Publication(
+        run, split.public, no_answers(), None, split.encoder, cost, str(end), generated=split.generated
+    )
 
 
 def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, streams: Streams) -> Released:

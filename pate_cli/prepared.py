@@ -81,9 +81,9 @@ class Prepared:
 
     def after(self, split: Split) -> Prepared:
         """The run of the classes that its split bought, calibrated for their number; else itself."""
-        if split.made is None or split.made.classes is None:
+        if split.generated is None or split.generated.classes is None:
             return self
-        dataset = replace(self.dataset, classes=split.made.classes.names)
+        dataset = replace(self.dataset, classes=split.generated.classes.names)
         if dataset.n_classes < 2:
             names = ", ".join(map(repr, dataset.classes)) or "none"
             accepted = f"the classes by hand, or a larger eps: {names} was bought, and two are needed"

@@ -244,9 +244,9 @@ class Split:
     public_labels: Holdout  # true labels of the public points, -1 where unknown: for diagnostics only
     test: Holdout
     budget: int  # most labels an active learner may query
-    held: Any = field(default=None, repr=False)  # PrivateRecords for an evaluation, or None
+    held_out: Any = field(default=None, repr=False)  # PrivateRecords for an evaluation, or None
     encoder: Any = field(default=None, repr=False)  # fitted transformer of raw rows to features, or None
-    made: Any = field(default=None, repr=False)  # `Made`, of generated points
+    generated: Any = field(default=None, repr=False)  # `Made`, of generated points
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -86,7 +86,7 @@ def _classes(run: Any, out: Any, purchase: Any) -> None:
     for cell, count in noisy.items():
         sums[cell.lower()] = sums.get(cell.lower(), 0.0) + count
     spelled = {low: max((c for c in noisy if c.lower() == low), key=noisy.__getitem__) for low in sums}
-    found = out.made.classes
+    found = out.generated.classes
     require(found.names == tuple(sorted(spelled.values())), "other classes than were bought")
     require(found.names[found.largest] == spelled[max(sums, key=sums.__getitem__)], "another largest class")
     require(out.run.dataset.classes == found.names, "a run of other classes")

@@ -274,8 +274,8 @@ def split(
         test=Holdout(features(test.X, for_test) if len(for_test) else X_public[:0], judged[test.y[for_test]]),
         budget=parts.budget,
         encoder=encoder,
-        held=_lazy(dataset, held_out, judged, held_persons, features) if n_held else None,
-        made=released,
+        held_out=_lazy(dataset, held_out, judged, held_persons, features) if n_held else None,
+        generated=released,
     )
 
 

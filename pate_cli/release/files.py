@@ -130,8 +130,8 @@ def contents(
     """Content of each file in the order to be written, and the completed `result.json` as a mapping."""
     run = released.run  # with the classes that were bought
     data = {ANSWERS: _answers_table(released, run.dataset.classes)}
-    if released.made is not None:
-        data[POINTS] = released.made.table.to_csv(index=False, lineterminator="\n").encode()
+    if released.generated is not None:
+        data[POINTS] = released.generated.table.to_csv(index=False, lineterminator="\n").encode()
     facts = _certified(released, result | {"sizes": run.counts}, data[ANSWERS], charged)
     problem, one_class = released.problem, None
     if released.student is not None:
@@ -183,7 +183,7 @@ def _certified(
     columns = getattr(run.dataset.X, "columns", None)
     schema = getattr(run.dataset.encoder, "schema", None)
     own_file = run.dataset.public is not None
-    bought = released.made.bought if released.made else {}
+    bought = released.generated.bought if released.generated else {}
     return {
         "schema_version": CERTIFICATE_VERSION,
         "release": entry.id,
@@ -248,7 +248,7 @@ def _certified(
 
 def _origin_of_classes(released: Publication) -> dict[str, str]:
     """Where the classes are from; of those that were bought, which one stands for all other labels."""
-    generated, dataset = released.made, released.run.dataset
+    generated, dataset = released.generated, released.run.dataset
     if generated is None or generated.classes is None:
         of_file = "the private file, taken as public"
         return {"classes_from": of_file if dataset.classes_from_private else "declared, or the public file"}

@@ -124,17 +124,17 @@ class Evaluation:
         noisy: FloatArray = door.release(counts, kind, runs)
         return noisy
 
-    def report(self, student: Any, held: PrivateRecords, public: Any, door: Door) -> dict[str, Any]:
+    def report(self, student: Any, held_out: PrivateRecords, public: Any, door: Door) -> dict[str, Any]:
         """Release the table of a student; its edges are quantiles of the scores of public points."""
         seen = _scores(_each(student, public, self.n_classes))[0]
         edges = np.unique([*np.quantile(seen, np.arange(1, _EDGES + 1) / (_EDGES + 1)), 0.0])
-        scores, labels = _scores(_each(student, held.X, self.n_classes))
+        scores, labels = _scores(_each(student, held_out.X, self.n_classes))
         bins, B, C = np.searchsorted(edges, scores), len(edges) + 1, self.n_classes
-        named = held.y >= 0  # a label that is none of the classes is one that the student has wrong
-        rows = np.where(named, held.y, 1 - labels) if C == 2 else (labels == held.y).astype(np.int64)
+        named = held_out.y >= 0  # a label that is none of the classes is one that the student has wrong
+        rows = np.where(named, held_out.y, 1 - labels) if C == 2 else (labels == held_out.y).astype(np.int64)
         counts = np.bincount(rows * B + bins, minlength=2 * B)
         if C > 2:
-            confused = (held.y * C + labels)[named]
+            confused = (held_out.y * C + labels)[named]
             counts = np.concatenate([counts, np.bincount(confused, minlength=C * C)])
         noisy = self.noisy(counts[None].astype(np.float64), door)[0]
         bounds = [-math.inf, *edges.tolist(), math.inf]
@@ -160,7 +160,7 @@ def evaluated(
     door.chapter("evaluation")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # made from private records
-        report = evaluation.report(student, split.held.one_each(rng), split.public.X, door)
+        report = evaluation.report(student, split.held_out.one_each(rng), split.public.X, door)
     estimates = figures(report)
     slope, intercept = estimates["calibration"]
     return CalibratedStudent(student, slope, intercept, estimates["cut"], report["n_classes"]), report

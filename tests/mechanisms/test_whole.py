@@ -71,7 +71,7 @@ def test_points_of_ranges_are_public_and_free():
     assert run.whole.marginals is None
     assert charged[0].eps == run.mechanism.guarantee.eps == 4.0
     assert all(one.value.shape == (40,) or one.value.ndim == 2 for one, *_ in door.released)
-    made = out.made.table
+    made = out.generated.table
     assert made["age"].between(0, 100).all()
     assert made["pay"].dropna().between(0, 1e6).all()
     assert 0 < made["pay"].isna().sum() < 10
@@ -100,7 +100,7 @@ def test_without_privacy_nothing_is_above_the_guarantee(name):
 def test_marginals_follow_the_records():
     """Drawn points have the shares of the records, to within the noise."""
     run = Beside("gaussian").prepared("marginals", "generate.points=4000", "eps=100", n=6000)
-    made = pipeline.split_of(run, Streams.of(0, 0)).made[0]
+    made = pipeline.split_of(run, Streams.of(0, 0)).generated[0]
     frame, _ = table(6000)
     assert made["age"].quantile([0.25, 0.5, 0.75]).values == pytest.approx(
         frame["age"].quantile([0.25, 0.5, 0.75]).values, abs=4
@@ -119,9 +119,9 @@ def test_splits_with_other_points_are_not_mixed_up():
         for more in ((), ("generate.points=41",))
     ]
     runs += [form.prepared("marginals", "eps=2"), form.prepared("marginals", "generate.share=0.2")]
-    made = [pipeline.split_of(run, streams()).made[0] for run in runs]
+    made = [pipeline.split_of(run, streams()).generated[0] for run in runs]
     assert len({frame.to_csv() for frame in made}) == len(runs)
-    again = pipeline.split_of(runs[1], streams()).made[0]
+    again = pipeline.split_of(runs[1], streams()).generated[0]
     assert again.equals(made[1])
 
 
