@@ -222,22 +222,22 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def known(prefix: str, given: Mapping[str, object], keys: tuple[str, ...]) -> None:
+def known(prefix: str, values: Mapping[str, object], keys: tuple[str, ...]) -> None:
     """Refuse a key that does not exist (InputError), naming those that do."""
-    for key in given:
+    for key in values:
         if key not in keys:
             accepted = ", ".join(prefix + other for other in keys) or f"none in {prefix.rstrip('.')}"
             raise InputError(f"{prefix}{key}: no such key; there are: {accepted}")
 
 
-def read_options(options: type[T], given: Mapping[str, object], prefix: str) -> T:
+def read_options(options: type[T], values: Mapping[str, object], prefix: str) -> T:
     """Make a dataclass, whose fields are declared by `option`, from the given values and its defaults.
 
     `prefix`, as ``mechanism.``, is put before a key in a message. InputError if a key is unknown (listing
     those there are) or a value is not accepted.
     """
-    known(prefix, given, option_names(options))
-    return options(**read_values(options, given, prefix))
+    known(prefix, values, option_names(options))
+    return options(**read_values(options, values, prefix))
 
 
 def option_names(options: type) -> tuple[str, ...]:
@@ -245,11 +245,11 @@ def option_names(options: type) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(options) if "check" in field.metadata)
 
 
-def read_values(options: type, given: Mapping[str, object], prefix: str) -> dict[str, Any]:
+def read_values(options: type, values: Mapping[str, object], prefix: str) -> dict[str, Any]:
     """Check the values of the fields that are declared by `option`; other keys are ignored."""
     # defaults are checked too: they are written as a user would write them, as `auto`
     return {
-        field.name: take(prefix + field.name, given.get(field.name, field.default), field.metadata["check"])
+        field.name: take(prefix + field.name, values.get(field.name, field.default), field.metadata["check"])
         for field in dataclasses.fields(options)
         if "check" in field.metadata
     }

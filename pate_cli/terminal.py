@@ -192,12 +192,12 @@ def write_output(path: Path, content: str | bytes) -> None:
         raise InputError(f"--output {path}: cannot be written: {error.strerror or error}") from error
 
 
-def checked_output(given: Path | None, default: Path, endings: Sequence[str]) -> Path:
+def checked_output(typed: Path | None, default: Path, endings: Sequence[str]) -> Path:
     """File to write, checked before the work: the one given, or the default, which is not written over."""
-    output = given or default
+    output = typed or default
     if output.suffix.lower() not in endings:
         raise InputError(f"--output {output}: unknown ending; accepted: {', '.join(endings)}")
-    if given is None and output.exists():
+    if typed is None and output.exists():
         raise InputError(f"{output}: is there already; --output {output} writes over it")
     check_file(output)
     return output
