@@ -259,17 +259,17 @@ def as_yaml(schema: Schema, asked: Mapping[str, str] | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _read_column(name: str, given: object) -> Column:
+def _read_column(name: str, entry: object) -> Column:
     key = f"columns.{name}"
-    if not isinstance(given, dict):
-        raise ConfigError(key, given, "a mapping with kind: number, date, category or ignored")
-    return changed(Column(), {str(k): v for k, v in given.items()}, key)
+    if not isinstance(entry, dict):
+        raise ConfigError(key, entry, "a mapping with kind: number, date, category or ignored")
+    return changed(Column(), {str(k): v for k, v in entry.items()}, key)
 
 
-def changed(column: Column, given: Mapping[str, Any], key: str) -> Column:
+def changed(column: Column, edits: Mapping[str, Any], key: str) -> Column:
     """A column with other keys, as a YAML file or `--set` has them: scalars may be texts."""
     values = {column_field.name: getattr(column, column_field.name) for column_field in fields(Column)}
-    for name, value in given.items():
+    for name, value in edits.items():
         name = {"values": "levels", "from": "source"}.get(name, name)
         if name == "levels" and value in (_PRIVATE, [_PRIVATE]):  # the latter of --set
             name, value = "bought", True
