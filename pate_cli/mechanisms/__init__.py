@@ -59,14 +59,14 @@ def names() -> list[str]:
     return sorted(installed + [point.name for point in importlib.metadata.entry_points(group=GROUP)])
 
 
-def read(name: str, given: Mapping[str, Any]) -> Any:
+def read(name: str, options: Mapping[str, Any]) -> Any:
     """Check the given options of a mechanism; raises InputError."""
-    return read_options(find(name).Options, given, "mechanism.")
+    return read_options(find(name).Options, options, "mechanism.")
 
 
-def calibrate(name: str, given: Mapping[str, Any], setting: Setting) -> Mechanism:
+def calibrate(name: str, options: Mapping[str, Any], setting: Setting) -> Mechanism:
     """Calibrate a mechanism by name; raises InputError where an option is wrong or it cannot work."""
-    return calibrated(name, read(name, given), setting)
+    return calibrated(name, read(name, options), setting)
 
 
 def calibrated(name: str, options: MechanismOptions, setting: Setting) -> Mechanism:

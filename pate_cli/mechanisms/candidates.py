@@ -62,16 +62,16 @@ class Labelling:
         return ", ".join(student.label for student in self.students)
 
 
-def read_candidate(one: Mapping[str, Any], setting: Setting) -> tuple[Labelling, CandidateStudent]:
+def read_candidate(candidate: Mapping[str, Any], setting: Setting) -> tuple[Labelling, CandidateStudent]:
     """Read a candidate: how its points are labelled, and its student; raises InputError."""
-    known("mechanism.candidates.", one, ("label", "mechanism", "teacher", "student"))
-    options = {"name": "gaussian", **one.get("mechanism", {})}
+    known("mechanism.candidates.", candidate, ("label", "mechanism", "teacher", "student"))
+    options = {"name": "gaussian", **candidate.get("mechanism", {})}
     name = options.pop("name")
     if name == "tune":
         raise ConfigError("mechanism.candidates", name, "a mechanism that labels or learns, not tune itself")
     mechanisms.read(name, options)
     C, sparse = setting.n_classes, setting.sparse
-    if teacher := one.get("teacher"):
+    if teacher := candidate.get("teacher"):
         known("teacher.", teacher, ("estimator", "params", "size", "count", "features"))
         size, count, K = teacher.get("size"), teacher.get("count"), setting.n_teachers
         if size is not None or count is not None:
@@ -79,19 +79,19 @@ def read_candidate(one: Mapping[str, Any], setting: Setting) -> tuple[Labelling,
         setting = replace(setting, teacher=_learner(teacher, "teacher", setting), n_teachers=K)
         learners.check_learner(*setting.teacher, n_classes=C, sparse=sparse)
     learner, unanswered = setting.student, setting.unanswered
-    if student := one.get("student"):
+    if student := candidate.get("student"):
         known("student.", student, ("estimator", "params", "unanswered", "features"))
         learner = _learner(student, "student", setting)
         unanswered = student.get("unanswered", unanswered)
         students.check_student(*learner, n_classes=C, sparse=sparse)
     setting = replace(setting, features="auto" if setting.features == "none" else setting.features)
-    return Labelling(name, options, setting), CandidateStudent(str(one["label"]), *learner, unanswered)
+    return Labelling(name, options, setting), CandidateStudent(str(candidate["label"]), *learner, unanswered)
 
 
-def _learner(given: Mapping[str, Any], key: str, setting: Setting) -> tuple[Any, dict[str, Any]]:
+def _learner(keys: Mapping[str, Any], key: str, setting: Setting) -> tuple[Any, dict[str, Any]]:
     """Learner and parameters of a candidate, classes by their codes."""
     classes = setting.classes or tuple(map(str, range(setting.n_classes)))
-    return learners.by_code(given["estimator"], given.get("params") or {}, classes, f"{key}.params")
+    return learners.by_code(keys["estimator"], keys.get("params") or {}, classes, f"{key}.params")
 
 
 def fitted(

@@ -188,9 +188,9 @@ class Gains:
         return cls(weights, response, (vectors**2).sum(axis=2).mean(axis=0) / C)
 
 
-def _mixing(true: FloatArray, said: FloatArray, gain: FloatArray) -> FloatArray:
+def _mixing(true: FloatArray, predicted: FloatArray, gain: FloatArray) -> FloatArray:
     """Matrix from true coefficients to what is said, (N, r, C) both; diagonal if that predicts as well."""
-    B, U = (each.transpose(0, 2, 1).reshape(-1, each.shape[1]) for each in (true, said))
+    B, U = (each.transpose(0, 2, 1).reshape(-1, each.shape[1]) for each in (true, predicted))
     half = len(true) // 2 * true.shape[2]
     sides = (slice(0, half), slice(half, None))
 
