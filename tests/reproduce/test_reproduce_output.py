@@ -91,7 +91,7 @@ def test_every_file_is_written_and_stays_the_same(written, tmp_path):
     assert left == tables | images | {"report.html", "mine.txt"}
 
 
-def test_the_table_has_ours_beside_the_printed(written, tmp_path):
+def test_the_table_has_ours_beside_the_printed_and_the_page_is_whole(written, tmp_path):
     written("one")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "one" / "table.csv").read_text())))
     by_name = {row["name"]: row for row in rows}
@@ -107,10 +107,6 @@ def test_the_table_has_ours_beside_the_printed(written, tmp_path):
     assert "pate data fetch real-sim" in by_name["nowhere"]["reason"]
     assert by_name["svt 0.1"]["status"] == "infeasible"
     assert "cannot answer with" in by_name["svt 0.1"]["reason"]
-
-
-def test_the_page_is_whole_and_asks_for_nothing(written, tmp_path):
-    written("one")
     page = (tmp_path / "one" / "report.html").read_text()
     images = re.findall(r'src="([^"]*)"', page)
     assert len(images) == 1
