@@ -66,12 +66,13 @@ def _applied(student: Any, X: Any, call: Callable[[Any, Any], Any]) -> Any:
     X = within_bounds(X)  # as in training
     from pate_cli.learners.dense import WIDEST, DenseInput
 
-    try:
-        return call(student, X)
-    except (TypeError, ValueError):
-        if isinstance(X, np.ndarray) or X.shape[1] > WIDEST:
-            raise
-    return call(DenseInput(student), X)
+    with np.errstate(all="ignore"):  # what comes of wrong numbers is refused, in one line
+        try:
+            return call(student, X)
+        except (TypeError, ValueError):
+            if isinstance(X, np.ndarray) or X.shape[1] > WIDEST:
+                raise
+        return call(DenseInput(student), X)
 
 
 def dump_student(

@@ -35,7 +35,7 @@ COMPILED = {
     "libsvm": {},
     "logistic": {},
     "tree": {},
-    "voting": {"base": "tree", "n_estimators": 2},
+    "voting": {"base": "tree", "n_estimators": 1},
     "sklearn.ensemble.BaggingClassifier": {"n_estimators": 1},
     "sklearn.ensemble.RandomForestClassifier": {"n_estimators": 1},
     "sklearn.neighbors.KNeighborsClassifier": {},
