@@ -150,7 +150,7 @@ def test_a_directory_is_what_hydra_reads_and_no_composition_of_its_own(text, mon
     given = ["eps=3", f"hydra.run.dir={text}"]
     with hydra.initialize_config_dir(str(hydra_composition.conf_dir()), **hydra_composition.version_base()):
         alone = hydra.compose("config", given, return_hydra_config=True).hydra.run.dir
-    composed = compose(["eps=3"])
+    composed, _ = compose(["eps=3"]), Composer().directory(["eps=3"], multirun=False)
     monkeypatch.setattr(hydra, "compose", None)
     assert Composer().directory(given, multirun=False) == alone
     assert compose(given) == composed
