@@ -34,7 +34,7 @@ _LAUNCHERS = {
 _OF_HYDRA = re.compile(r"\$\{hydra:([\w.]+)\}")
 _PATH = re.compile(r"/?[A-Za-z_][\w-]*(?:[/.]\w[\w-]*)+")
 _DIRECTORIES = ("hydra.run.dir", "hydra.sweep.dir")
-"""Keys of Hydra that are different in each command, and on which no other key of ours or its depends."""
+"""Keys of Hydra that differ from run to run; a configuration that refers to them is composed whole."""
 
 _USUAL = {"launcher": "basic", "sweeper": "basic", "job_logging": "none", "hydra_logging": "none"}
 """Options of Hydra's own groups with which a run does not need its runtime."""
