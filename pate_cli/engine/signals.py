@@ -11,28 +11,40 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import cache
+from multiprocessing import resource_tracker
 from typing import Any
 
 from pate_cli.errors import Terminated
 
-__all__ = ["exit_with_parent", "interrupts_ignored", "terminable"]
+__all__ = ["exit_with_parent", "interrupts_held", "terminable"]
 
 _WATCH = 1.0
 """Seconds between two looks at whether the process that started this one is still there."""
 
 
 @contextlib.contextmanager
-def interrupts_ignored(*others: signal.Signals) -> Iterator[None]:
-    """Start processes within this: they ignore Ctrl-C and SIGHUP, which this one answers, and `others`."""
+def interrupts_held(*others: signal.Signals) -> Iterator[None]:
+    """Start processes within this: they never see Ctrl-C, SIGHUP and `others`.
+
+    This process answers a signal that comes meanwhile at the end. If it were ignored it would be lost.
+    """
     if threading.current_thread() is not threading.main_thread():  # signals are not ours to set
         yield
         return
-    before = {each: signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGHUP, *others)}
+    came: list[int] = []  # signals are process-wide: another thread may be told
+    held = (signal.SIGINT, signal.SIGHUP, *others)
+    before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in held}
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, held)  # new processes inherit it
     try:
+        resource_tracker.ensure_running()  # multiprocessing's, which unblocks them when it starts
+        signal.pthread_sigmask(signal.SIG_BLOCK, held)
         yield
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         for each, handler in before.items():
-            signal.signal(each, handler)
+            signal.signal(each, signal.SIG_DFL if handler is None else handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 @contextlib.contextmanager

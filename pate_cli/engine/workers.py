@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from pate_cli import terminal
 from pate_cli.config import ComputeConfig
 from pate_cli.engine.loaded import loaded_code
-from pate_cli.engine.signals import exit_with_parent, interrupts_ignored
+from pate_cli.engine.signals import exit_with_parent, interrupts_held
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.plugins import contained, named
 from pate_cli.threads import one_thread
@@ -140,10 +140,11 @@ class Workers:
         """Send one item to a worker."""
         from joblib.executor import get_memmapping_executor
 
-        with interrupts_ignored(signal.SIGTERM):  # new processes inherit it: we alone answer
-            if self._executor is None:
+        if self._executor is None:
+            with interrupts_held(signal.SIGTERM):  # starts loky's tracker, which may unblock them
                 self._executor = get_memmapping_executor(max(2, self.count))
-            needed = shared.only(item) if hasattr(shared, "only") else shared
+        needed = shared.only(item) if hasattr(shared, "only") else shared
+        with interrupts_held(signal.SIGTERM):  # we alone answer
             submitted: Future[Attempt[T]] = self._executor.submit(_attempt, call, needed, item, os.getpid())
         return submitted
 
@@ -273,7 +274,7 @@ def _own_cluster(count: int) -> Iterator[Any]:
     _quiet()
     with contextlib.ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="pate-dask-"))
-        with interrupts_ignored():  # the new processes inherit it: Ctrl-C is answered here, and only here
+        with interrupts_held():  # Ctrl-C is answered here, and only here
             cluster = LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,

@@ -14,7 +14,7 @@ import pytest
 
 from pate_cli import plugins
 from pate_cli.config import ComputeConfig
-from pate_cli.engine.signals import interrupts_ignored, terminable
+from pate_cli.engine.signals import interrupts_held, terminable
 from pate_cli.engine.workers import WorkerError, open_workers, worker_count
 from pate_cli.errors import ConfigError, Terminated
 
@@ -52,7 +52,7 @@ def surroundings(_: Any, __: int) -> Any:
     from threadpoolctl import threadpool_info
 
     threads = {info["num_threads"] for info in threadpool_info()}
-    return threads, signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), worker_count(4)
+    return threads, signal.pthread_sigmask(signal.SIG_BLOCK, []), worker_count(4)
 
 
 def test_a_killed_worker_loses_no_result_and_an_item_that_kills_two_fails_alone(tmp_path, capsys):
@@ -78,15 +78,21 @@ def test_an_error_comes_back_as_it_was_or_in_words():
     assert "in fault" in str(lost.value.__cause__)  # the worker's traceback
 
 
-def test_workers_use_one_thread_leave_signals_to_us_and_start_no_workers():
-    started = signal.signal(signal.SIGINT, signal.default_int_handler)  # who started us may have ignored it
-    try:
-        ((_, attempt),) = spread(surroundings, None, [0])
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, started)
-    assert attempt.open() == ({1}, signal.SIG_IGN, signal.SIG_IGN, 1)
-    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN
+@pytest.mark.parametrize(
+    ("where", "unseen"),
+    [
+        ("local", {signal.SIGINT, signal.SIGHUP, signal.SIGTERM}),
+        ("dask", {signal.SIGINT, signal.SIGHUP}),  # which ends its workers by SIGTERM
+    ],
+)
+def test_workers_use_one_thread_leave_signals_to_us_and_start_no_workers(where, unseen):
+    with open_workers(ComputeConfig(name=where, workers=2)) as workers:
+        attempts = dict(workers.spread(surroundings, None, range(4)))
+    for attempt in attempts.values():
+        threads, blocked, count = attempt.open()
+        assert (threads, count) == ({1}, 1)
+        assert blocked >= unseen
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, []) & unseen
 
 
 def test_stopping_early_is_not_a_warning():
@@ -123,7 +129,30 @@ def test_sigterm_is_raised_where_it_is_wanted_only():
     assert issubclass(Terminated, KeyboardInterrupt)  # answered wherever Ctrl-C is
 
 
-@pytest.mark.parametrize("context", [interrupts_ignored, terminable])
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_comes_while_a_process_starts_is_answered_then(number, elsewhere):
+    """Whichever thread is told; a run went on after a Ctrl-C that came then."""
+    reached, waiting = [], threading.Event()
+
+    def start() -> None:
+        with terminable(), interrupts_held(signal.SIGTERM):
+            os.kill(os.getpid(), number)
+            time.sleep(0.05)
+            reached.append(1)
+
+    thread = threading.Thread(target=waiting.wait)  # holds no signal back
+    if elsewhere:
+        thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start()
+    finally:
+        waiting.set()
+    assert reached == [1]
+
+
+@pytest.mark.parametrize("context", [interrupts_held, terminable])
 def test_signals_are_left_alone_outside_the_main_thread(context):
     entered = []
 
