@@ -213,14 +213,14 @@ def find_files(
     def refuse(error: OSError) -> None:
         unreadable.append((Path(error.filename or path), error.strerror or str(error)))
 
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for path in map(Path, paths):
         files_here = [] if path.is_dir() else [path]
         for folder, below, files in os.walk(path, onerror=refuse) if path.is_dir() else ():
             below.sort(key=_numbers_by_size)  # jobs of a sweep: 2 before 10
             files_here += [Path(folder) / name for name in names if name in files][:1]
         for file in files_here:
-            if (real := file.resolve()) not in seen:
+            if (real := os.path.realpath(file)) not in seen:  # of a link to itself, too
                 seen.add(real)
                 yield file
 

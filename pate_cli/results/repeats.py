@@ -12,15 +12,16 @@ from __future__ import annotations
 import contextlib
 import csv
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.errors import DataError, one_line
-from pate_cli.results.record import RECORD_NAME, RunRecord, find_files, parse_record
+from pate_cli.errors import DataError, one_line, shortened
+from pate_cli.results.record import RECORD_NAME, STATUSES, RunRecord, find_files, parse_record
 from pate_cli.results.settings import NAMES, dataset_name, differing, row_hash, settings
 from pate_cli.terminal import open_file, write_file
 
@@ -53,6 +54,8 @@ _TEXTS = (
 END = ("row", "checksum", "repeat", "status", "reason")  # between public numbers and measures
 _MOST_REPEATS = 1_000_000  # of a row
 _LARGEST = 1e100  # number that is measured; sums and squares of larger ones overflow
+_RANGES = {"accuracy": (0.0, 1.0), "eps": (0.0, math.inf), "delta": (0.0, 1.0)}
+_WORDS = (*STATUSES, "failed", "missing")  # of the column `status`
 
 
 def write_repeats_of_jobs(directory: Path) -> None:
@@ -180,6 +183,7 @@ def _run(path: Path) -> list[_Row]:
         raise DataError(f"there is no {REPEATS} beside it")
     try:
         parsed = _parsed(file) if file.is_file() else []
+        _check_once(parsed)
     except DataError as error:
         raise DataError(f"{REPEATS} beside it: {error}") from error
     if parsed and "row" in parsed[0]:  # public numbers that a record has not
@@ -193,9 +197,31 @@ def _run(path: Path) -> list[_Row]:
         measured = {name: value for name, value in measured.items() if name not in (*columns, "directory")}
         if measured["repeat"] is not None:
             lines.append({"status": "ok", "reason": None} | measured)
+    _check_measured(record, lines)
     if record.status != "ok" and all(line["status"] == "ok" for line in lines):
         lines.append({"repeat": None, "status": record.status, "reason": one_line(record.message or "")})
     return [_Row(columns | {"directory": str(path.parent)}, lines, started(record, path), of_run=True)]
+
+
+def _check_measured(record: RunRecord, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse (DataError) repeats that are not those of a record: of another run, or not all of them."""
+    stated = record.accuracy
+    if stated is None or record.status == "error":  # whose table may not have been written
+        return
+    accuracies = [line["accuracy"] for line in lines if line["status"] == "ok"]
+    mean = math.fsum(accuracies) / len(accuracies) if accuracies else math.nan
+    if len(accuracies) != stated.n or not math.isclose(mean, stated.mean, rel_tol=1e-9, abs_tol=1e-9):
+        raise DataError(
+            f"states {stated.n} repeats of mean accuracy {stated.mean:.6g}, and {REPEATS} beside it has"
+            f" {len(accuracies)} of {mean:.6g}"
+        )
+
+
+def _check_once(lines: Iterable[Mapping[str, Any]]) -> None:
+    """Refuse (DataError) lines of one row that have a repeat twice: it would count twice."""
+    counts = Counter(line["repeat"] for line in lines if line["repeat"] is not None)
+    if twice := [repeat for repeat, times in counts.items() if times > 1]:
+        raise DataError(f"repeat {twice[0]:g} of a row stands there twice")
 
 
 def _stated_eps(record: RunRecord) -> float | None:
@@ -212,6 +238,8 @@ def started(record: RunRecord, path: Path) -> float:
     try:
         moment = datetime.fromisoformat(str(record.provenance.get("started")))
     except ValueError:
+        return path.stat().st_mtime
+    if not 1970 < moment.year < 9999:  # no calendar has the hours before or after
         return path.stat().st_mtime
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
@@ -231,6 +259,8 @@ def _comparison(path: Path) -> list[_Row]:
         row = _Row(columns, [], path.stat().st_mtime, of_run=False)
         measured = {name: value for name, value in line.items() if name not in columns}
         rows.setdefault(tuple(map(repr, columns.values())), row).lines.append(measured)
+    for row in rows.values():
+        _check_once(row.lines)
     return list(rows.values())
 
 
@@ -238,13 +268,16 @@ def _parsed(path: Path) -> list[dict[str, Any]]:
     """Lines of a `repeats.csv`, numbers as such and None where a cell is empty; DataError names the line."""
     try:
         with open_file(path) as file:
-            header, *lines = [*csv.reader(file.read().decode().splitlines(), strict=True)] or [[]]
+            text = file.read().decode("utf-8-sig")  # as a spreadsheet writes it
+        header, *lines = [*csv.reader(text.splitlines(), strict=True)] or [[]]
     except OSError as error:
         raise DataError(error.strerror or str(error)) from error
     except (ValueError, csv.Error) as error:
         raise DataError(f"not a {REPEATS} of pate ({one_line(str(error))})") from error
     if not {"repeat", "eps"} <= set(header):
         raise DataError(f"not a {REPEATS} of pate: no columns repeat and eps")
+    if twice := [name for name, times in Counter(header).items() if times > 1]:
+        raise DataError(f"line 1: column {one_line(twice[0])} stands there twice")
     texts = {*_TEXTS, *(takewhile(lambda name: name != "eps", header) if header[0] == "dataset" else ())}
     parsed = []
     for number, line in enumerate(lines, start=2):
@@ -259,14 +292,29 @@ def _parsed(path: Path) -> list[dict[str, Any]]:
             )
         except ValueError as error:
             raise DataError(f"line {number}: {one_line(str(error))}") from error
-        repeat = parsed[-1]["repeat"]
-        for name, value in parsed[-1].items():
-            endless = value == math.inf and name != "delta" and not name.startswith("n_")
-            if isinstance(value, float) and abs(value) > _LARGEST and not endless:
-                raise DataError(f"line {number}: {name}: got {value:g}; expected a number below 1e100")
-        if isinstance(repeat, float) and not (0 <= repeat < _MOST_REPEATS and repeat.is_integer()):
-            raise DataError(f"line {number}: repeat: got {repeat:g}; expected a whole number below 10^6")
+        if reason := _wrong(parsed[-1]):
+            raise DataError(f"line {number}: {reason}")
+    if not text.endswith(("\n", "\r")):
+        raise DataError(f"line {len(lines) + 1}: cut short: it has no end")
     return parsed
+
+
+def _wrong(line: Mapping[str, Any]) -> str:
+    """Why a line is not one of ours; empty if it is."""
+    repeat, done = line["repeat"], line.get("status", "ok") == "ok"
+    if isinstance(repeat, float) and not (0 <= repeat < _MOST_REPEATS and repeat.is_integer()):
+        return f"repeat: got {repeat:g}; expected a whole number below 10^6"
+    for name, value in line.items():
+        low, high = _RANGES.get(name, (-_LARGEST, _LARGEST))
+        endless = value == math.inf and name not in _RANGES and not name.startswith("n_")
+        if isinstance(value, float) and not (low <= value <= high or endless):
+            expected = f"in [{low:g}, {high:g}]" if name in _RANGES else "below 1e100"
+            return f"{name}: got {value:g}; expected a number {expected}"
+    if not done and line["status"] not in _WORDS:
+        return f"status: got {shortened(str(line['status']))}; expected {', '.join(_WORDS)}"
+    if done and repeat is not None and line.get("accuracy", 0) is None:
+        return "accuracy: no number in a repeat that is ok"
+    return ""
 
 
 def _select(rows: Sequence[_Row]) -> list[_Row]:

@@ -244,6 +244,9 @@ def test_of_one_configuration_the_finished_row_with_most_repeats_counts(tmp_path
     assert frame["status"].tolist() == ["ok"] * 5 + ["interrupted"]
 
 
+HEAD, LINE = "dataset,method,eps,row,checksum,repeat,status,reason", "a,b,1,c,d"
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -265,6 +268,21 @@ def test_of_one_configuration_the_finished_row_with_most_repeats_counts(tmp_path
         ("a,b\n1,2\n", "not a repeats.csv of pate: no columns repeat and eps"),
         ("dataset,method,eps,repeat,status,reason\na,b,1,0,ok,\n", "not .*: no column row, checksum"),
         ("", "not a repeats.csv of pate"),
+        (f"{HEAD},accuracy\n{LINE},0,ok,,0.93\n{LINE},1,ok,,0.9", "line 3: cut short: it has no end"),
+        (f"{HEAD},accuracy,accuracy\n{LINE},0,ok,,0.93,0.1\n", "line 1: column accuracy stands there twice"),
+        (f"{HEAD},accuracy\n{LINE},0,ok,,0.9\n{LINE},0,ok,,0.9\n", "repeat 0 of a row stands there twice"),
+        *(
+            (f"{HEAD},accuracy\n{LINE},0,ok,,{cell}\n", f"line 2: accuracy: got {cell}; .* in .0, 1")
+            for cell in ("nan", "95", "-0.5", "inf")
+        ),
+        (f"{HEAD},accuracy\n{LINE},0,ok,,\n", "line 2: accuracy: no number in a repeat that is ok"),
+        (f"{HEAD},accuracy\n{LINE},0,odd,,0.9\n", "line 2: status: got odd; expected ok, "),
+        (f"{HEAD}\n{LINE},0,,\n", "line 2: status: got None; expected ok, "),
+        (f"{HEAD},log_loss\n{LINE},0,ok,,nan\n", "line 2: log_loss: got nan; expected a number"),
+        (
+            f"{HEAD}\n{LINE.replace('a,b,1', 'a,b,-1')},0,ok,\n",
+            r"line 2: eps: got -1; expected .* in .0, inf",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path, content, said):
@@ -282,6 +300,36 @@ def test_the_file_beside_a_record_is_the_one_named(place, tmp_path):
     whole = (tmp_path / "run" / "repeats.csv").read_text()
     (tmp_path / "run" / "repeats.csv").write_text(whole.rpartition(",")[0])
     with pytest.raises(DataError, match=r"result\.json: repeats\.csv beside it: line \d+: \d+ cells, not"):
+        read_repeats(tmp_path)
+
+
+def test_a_mark_that_spreadsheets_write_first_is_no_part_of_a_name(place, tmp_path):
+    whole = (place / "frontier" / "repeats.csv").read_bytes()
+    (tmp_path / "repeats.csv").write_bytes(b"\xef\xbb\xbf" + whole.replace(b"\n", b"\r\n"))
+    (one, _), (other, _) = (find_repeats([folder]) for folder in (tmp_path, place / "frontier"))
+    pd.testing.assert_frame_equal(one.drop(columns="directory"), other.drop(columns="directory"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: "".join(text.splitlines(keepends=True)[:-1]),
+        lambda text: "".join(text.splitlines(keepends=True)[:1]),
+        lambda text: re.sub(r"(ok,,\d+,\d+,[\d.]+),[\d.]+", r"\1,0.5", text),
+    ],
+    ids=["one lost", "all lost", "others"],
+)
+def test_repeats_that_are_not_those_of_their_record_are_refused(place, tmp_path, change):
+    shutil.copytree(place / "run", tmp_path / "run")
+    text = (tmp_path / "run" / "repeats.csv").read_text()
+    (tmp_path / "run" / "repeats.csv").write_text(change(text))
+    with pytest.raises(DataError, match=r"result\.json: states 2 repeats of mean .* beside it has [0-2] of"):
+        read_repeats(tmp_path)
+
+
+def test_a_link_to_itself_is_named(tmp_path):
+    (tmp_path / "repeats.csv").symlink_to("repeats.csv")
+    with pytest.raises(DataError, match="symbolic links"):
         read_repeats(tmp_path)
 
 
