@@ -6,7 +6,7 @@ Each is drawn twice, for a wide and for a narrow screen; the sheet shows one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
@@ -122,80 +122,146 @@ def _lines(
     delta: float | None,
     wide: bool,
 ) -> str:
-    width, height = (820, 330) if wide else (358, 380)
     ends = [
         short(line.name, 36 if wide else 14) + (f" {line.points[-1][1]:.1f}" if wide else "")
         for line in drawn
     ]
-    left, top = (44 if wide else 40), 36
-    least = (140 if wide else 106) if delta is not None else 40  # the words below the axis
-    right = max(least, min(max(map(len, ends)) * _LETTER + 26, 0.42 * width))
-    bottom = 46 if delta is not None else 28
-    marks = sorted({at for line in drawn for at, _, _ in line.points})
-    low, high, step = frame(drawn, levels)
-    high = 100.0 if y.endswith("%") and low < 100 < high else high  # an interval may reach beyond
-    inset = 20 if wide else 14
-    x0, x1 = left + inset, width - right - inset / 2
-
-    def place(at: float) -> float:
-        share = math.log(at / marks[0]) / math.log(marks[-1] / marks[0]) if len(marks) > 1 else 0.5
-        return x0 + (x1 - x0) * share
-
-    def py(value: float) -> float:
-        return top + (height - top - bottom) * (high - value) / (high - low)
-
-    ident, base = ("wide" if wide else "narrow"), height - bottom
-    out = [
-        f'<clipPath id="{ident}-c"><rect x="{left}" y="{top - 14}" width="{width}" '
-        f'height="{base - top + 14}"/></clipPath>',
+    panel = _Panel.of(drawn, levels, ends, percent=y.endswith("%"), attack=delta is not None, wide=wide)
+    ident = "wide" if wide else "narrow"
+    inside = (
+        f'x="{panel.left}" y="{panel.top - 14}" width="{panel.width}" height="{panel.base - panel.top + 14}"'
+    )
+    curves, names = panel.curves(drawn, ends)
+    parts = [
+        f'<clipPath id="{ident}-c"><rect {inside}/></clipPath>',
         _words(0, 12, y, "soft fine"),
+        *panel.grid(),
+        *panel.axis_of_eps(delta),
+        *panel.references(levels),
+        f'<g clip-path="url(#{ident}-c)">',
+        *curves,
+        "</g>",
+        *names,
     ]
-    for k in range(round((high - low) / step) + 1):
-        at = py(low + k * step)
-        out.append(f'<line class="grid" x1="{left}" x2="{width - right:.1f}" y1="{at:.1f}" y2="{at:.1f}"/>')
-        out.append(_words(left - 8, at + 5, f"{low + k * step:.6g}", "soft", "end"))
-    out.append(f'<line class="axis" x1="{left}" x2="{width - right:.1f}" y1="{base}" y2="{base}"/>')
-    for at in _labelled(marks, place, 44 if delta is not None else 34):
-        out.append(
-            f'<line class="axis" x1="{place(at):.1f}" x2="{place(at):.1f}" y1="{base}" y2="{base + 5}"/>'
+    return _drawing(parts, panel.width, panel.height, title=title, desc=desc, wide=wide)
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """Where values against eps are drawn, in units of the drawing, and its parts."""
+
+    wide: bool
+    width: int
+    height: int
+    left: int
+    right: float
+    base: int  # the axis of eps
+    marks: Sequence[float]  # every eps
+    low: float
+    high: float
+    step: float
+
+    top = 36
+
+    @classmethod
+    def of(
+        cls,
+        drawn: Sequence[Line],
+        levels: Sequence[Level],
+        ends: Sequence[str],
+        *,
+        percent: bool,
+        attack: bool,
+        wide: bool,
+    ) -> _Panel:
+        """Leave room for the words at the ends of lines, and for those below the axis."""
+        width, height = (820, 330) if wide else (358, 380)
+        least = (140 if wide else 106) if attack else 40  # the words below the axis
+        right = max(least, min(max(map(len, ends)) * _LETTER + 26, 0.42 * width))
+        low, high, step = frame(drawn, levels)
+        high = 100.0 if percent and low < 100 < high else high  # an interval may reach beyond
+        return cls(
+            wide,
+            width,
+            height,
+            left=44 if wide else 40,
+            right=width - right,
+            base=height - (46 if attack else 28),
+            marks=sorted({at for line in drawn for at, _, _ in line.points}),
+            low=low,
+            high=high,
+            step=step,
         )
-        out.append(_words(place(at), base + 22, f"{at:g}", "", "middle"))
+
+    def x(self, eps: float) -> float:
+        """Place of an eps on the logarithmic axis."""
+        first, last = self.marks[0], self.marks[-1]
+        share = math.log(eps / first) / math.log(last / first) if len(self.marks) > 1 else 0.5
+        inset = 20 if self.wide else 14
+        start, end = self.left + inset, self.right - inset / 2
+        return start + (end - start) * share
+
+    def y(self, value: float) -> float:
+        """Place of a value."""
+        return self.top + (self.base - self.top) * (self.high - value) / (self.high - self.low)
+
+    def across(self, kind: str, y: str) -> str:
+        """A horizontal line."""
+        return f'<line class="{kind}" x1="{self.left}" x2="{self.right:.1f}" y1="{y}" y2="{y}"/>'
+
+    def grid(self) -> Iterator[str]:
+        """Horizontal lines and their values."""
+        for k in range(round((self.high - self.low) / self.step) + 1):
+            value = self.low + k * self.step
+            yield self.across("grid", f"{self.y(value):.1f}")
+            yield _words(self.left - 8, self.y(value) + 5, f"{value:.6g}", "soft", "end")
+
+    def axis_of_eps(self, delta: float | None) -> Iterator[str]:
+        """The axis, and below each eps the best attack's success at this delta, unless it is None."""
+        base, beside = self.base, self.right + 18
+        yield self.across("axis", str(base))
+        for eps in _labelled(self.marks, self.x, 44 if delta is not None else 34):
+            at = self.x(eps)
+            yield f'<line class="axis" x1="{at:.1f}" x2="{at:.1f}" y1="{base}" y2="{base + 5}"/>'
+            yield _words(at, base + 22, f"{eps:g}", "", "middle")
+            if delta is not None:
+                yield _words(at, base + 41, f"{best_attack(eps, delta):.0f}%", "soft fine", "middle")
+        log = ", log scale" if self.wide and len(self.marks) > 1 else ""
+        yield _words(beside, base + 22, f"eps{log}", "soft")
         if delta is not None:
-            attack = f"{best_attack(at, delta):.0f}%"
-            out.append(_words(place(at), base + 41, attack, "soft fine", "middle"))
-    log = ", log scale" if wide and len(marks) > 1 else ""
-    out.append(_words(width - right + 18, base + 22, f"eps{log}", "soft"))
-    if delta is not None:
-        attack = "best attack right in" if wide else "attack right in"
-        out.append(_words(width - right + 18, base + 41, attack, "soft fine"))
-    below = [not level.above and py(level.y) + 17 < base - 3 for level in levels]
-    targets = [py(level.y) + (17 if under else -7) for level, under in zip(levels, below, strict=True)]
-    places = spread(targets, 15, top - 8, base - 3)
-    for level, at in zip(levels, places, strict=True):
-        dash = " dash" if level.dash else ""
-        out.append(
-            f'<line class="ref{dash}" x1="{left}" x2="{width - right:.1f}" y1="{py(level.y):.1f}" '
-            f'y2="{py(level.y):.1f}"/>{_words(left + 4, at, level.name, "soft fine")}'
-        )
-    body, names = [], []
-    targets = [py(min(max(line.points[-1][1], low), high)) for line in drawn]
-    gap = min(_SIZE + 3, (base - top) / max(1, len(drawn)))
-    at_ends = spread(targets, gap, top - 4, base - 4)
-    for k, (line, end, at) in sorted(
-        enumerate(zip(drawn, ends, at_ends, strict=True)), key=lambda item: item[1][0].main
-    ):
-        shift = (k - (len(drawn) - 1) / 2) * (4 if wide else 3) * min(1.0, 8 / len(drawn))
-        points = [(place(at_x) + shift, py(value), half) for at_x, value, half in line.points]
-        scale = (height - top - bottom) / (high - low)
-        body.append(_body(line, points, scale))
-        a, b = points[-1][0] + 6, width - right + 18
-        names.append(
-            f'<g class="{line.colour}">'
-            f'<path class="lead" d="M{a:.1f} {targets[k]:.1f} L{b - 5:.1f} {at:.1f}"/>'
-            f"{_words(b, at + 5, end, 'of big' if line.main else 'of')}</g>"
-        )
-    parts = [*out, f'<g clip-path="url(#{ident}-c)">', *body, "</g>", *names]
-    return _drawing(parts, width, height, title=title, desc=desc, wide=wide)
+            yield _words(beside, base + 41, f"{'best ' * self.wide}attack right in", "soft fine")
+
+    def references(self, levels: Sequence[Level]) -> Iterator[str]:
+        """Levels and their words, above or below them."""
+        below = [not level.above and self.y(level.y) + 17 < self.base - 3 for level in levels]
+        targets = [
+            self.y(level.y) + (17 if under else -7) for level, under in zip(levels, below, strict=True)
+        ]
+        places = spread(targets, 15, self.top - 8, self.base - 3)
+        for level, at in zip(levels, places, strict=True):
+            yield self.across(f"ref{' dash' * level.dash}", f"{self.y(level.y):.1f}")
+            yield _words(self.left + 4, at, level.name, "soft fine")
+
+    def curves(self, drawn: Sequence[Line], ends: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The lines, the answer on top, and their names, led to where there is room."""
+        curves, names = [], []
+        targets = [self.y(min(max(line.points[-1][1], self.low), self.high)) for line in drawn]
+        gap = min(_SIZE + 3, (self.base - self.top) / max(1, len(drawn)))
+        places = spread(targets, gap, self.top - 4, self.base - 4)
+        scale = (self.base - self.top) / (self.high - self.low)
+        for k in sorted(range(len(drawn)), key=lambda k: drawn[k].main):
+            line, at = drawn[k], places[k]
+            # at one eps they stand side by side
+            shift = (k - (len(drawn) - 1) / 2) * (4 if self.wide else 3) * min(1.0, 8 / len(drawn))
+            points = [(self.x(eps) + shift, self.y(value), half) for eps, value, half in line.points]
+            curves.append(_body(line, points, scale))
+            a, b = points[-1][0] + 6, self.right + 18
+            names.append(
+                f'<g class="{line.colour}">'
+                f'<path class="lead" d="M{a:.1f} {targets[k]:.1f} L{b - 5:.1f} {at:.1f}"/>'
+                f"{_words(b, at + 5, ends[k], 'of big' if line.main else 'of')}</g>"
+            )
+        return curves, names
 
 
 def _drawing(parts: Sequence[str], width: int, height: float, *, title: str, desc: str, wide: bool) -> str:
