@@ -43,7 +43,7 @@ from pate_cli.datasets.three_files import GENERATED
 from pate_cli.errors import InputError
 from pate_cli.matrices import within_bounds
 from pate_cli.release import ExactNoise
-from pate_cli.students import by_class, make_student
+from pate_cli.students import asked, by_class, make_student
 from pate_cli.types import Dataset, IntArray, Part
 
 __all__ = ["PateClassifier", "Privacy"]
@@ -263,14 +263,14 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Any:
         """Predict the label of each record: X of shape (n, d), labels of shape (n,)."""
         points = self._points(X)
-        return self.classes_[np.asarray(self.student_.predict(points)).astype(np.int64)]
+        return self.classes_[np.asarray(asked(self.student_, "predict", points)).astype(np.int64)]
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Predict the probability of each label, shape (n, C); rows add up to 1."""
         points, C = self._points(X), len(self.classes_)
         if not hasattr(self.student_, "predict_proba"):  # a constant: all labels were the same
-            return np.eye(C)[np.asarray(self.student_.predict(points)).astype(np.int64)]
+            return np.eye(C)[np.asarray(asked(self.student_, "predict", points)).astype(np.int64)]
         return by_class(self.student_, "predict_proba", points, C)
 
     def __sklearn_tags__(self) -> Any:

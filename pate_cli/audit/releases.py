@@ -9,6 +9,7 @@ import numpy as np
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.mechanisms.votes import VoteAttack, on_counts
 from pate_cli.privacy.door import Door
+from pate_cli.students import asked
 from pate_cli.types import FloatArray, Private, PrivateRecords, PublicPoints, Released, Setting, Votes
 
 __all__ = ["default_attacks", "release_attack"]
@@ -48,5 +49,5 @@ def _as_numbers(released: Released, public: PublicPoints) -> FloatArray:
         noisy[answers.asked] = answers.noisy_counts
         numbers.append(noisy.ravel())
     if released.model is not None:
-        numbers.append(released.model.predict(public.X))
+        numbers.append(asked(released.model, "predict", public.X))
     return np.concatenate(numbers)

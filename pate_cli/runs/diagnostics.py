@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.mechanisms.votes import majority
-from pate_cli.students import mapped_once
+from pate_cli.students import asked, mapped_once
 from pate_cli.types import Answers, Split
 
 __all__ = ["diagnostics"]
@@ -39,7 +39,7 @@ def diagnostics(
         exact = Answers(np.arange(len(vote)), vote, n_teachers=votes.n_teachers)
         exact = replace(exact, noisy_counts=votes.counts.astype(np.float64), noise=0.0) if counted else exact
         judge, X = mapped_once(fit(exact, probabilities=False), split.test)
-        trained.ceilings[student] = float(np.mean(judge.predict(X) == split.test.y))
+        trained.ceilings[student] = float(np.mean(asked(judge, "predict", X) == split.test.y))
     figures = {
         "ceiling": trained.ceilings[student],
         "vote_agreement": float(np.mean(votes.counts.max(axis=1)) / votes.n_teachers),

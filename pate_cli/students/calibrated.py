@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pate_cli.students.metrics import by_class
+from pate_cli.students.metrics import asked, by_class
 from pate_cli.types import FloatArray
 
 __all__ = ["CalibratedStudent", "log_odds", "probabilities"]
@@ -30,7 +30,7 @@ def probabilities(student: Any, X: Any, n_classes: int) -> FloatArray:
         return own_probabilities
     scores = by_class(student, "decision_function", X, n_classes)
     if scores is None:
-        return np.eye(n_classes)[np.asarray(student.predict(X)).astype(np.int64)]
+        return np.eye(n_classes)[np.asarray(asked(student, "predict", X)).astype(np.int64)]
     if n_classes == 2:
         second = expit(scores[:, 1])
         return np.column_stack([1 - second, second])

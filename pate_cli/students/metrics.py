@@ -11,15 +11,20 @@ from numpy.typing import NDArray
 
 from pate_cli.types import FloatArray, Holdout, IntArray, MappedRows
 
-__all__ = ["by_class", "calibration_error", "mapped_once", "measure", "says_one_class"]
+__all__ = ["asked", "by_class", "calibration_error", "mapped_once", "measure", "says_one_class"]
 
 _BINS = 15
 """Of `calibration_error`."""
 
 
+def asked(student: Any, method: str, X: Any) -> Any:
+    """Result of a student's method for records, which stay as they are: it gets a copy, as teachers do."""
+    return getattr(student, method)(X.copy() if hasattr(X, "copy") else X)
+
+
 def says_one_class(student: Any, points: Any) -> bool:
     """Whether a released student gives all public points one class: free to ask, and a sign of no signal."""
-    return points.shape[0] > 1 and len(np.unique(student.predict(points))) == 1
+    return points.shape[0] > 1 and len(np.unique(asked(student, "predict", points))) == 1
 
 
 def mapped_once(student: Any, part: Holdout) -> tuple[Any, Any]:
@@ -45,7 +50,7 @@ class _Judged:
         by_method: dict[str, list[Any]] = {name: [] for name in names}
         for _, rows in X.blocks():
             for name in names:
-                by_method[name].append(getattr(classifier, name)(rows))
+                by_method[name].append(asked(classifier, name, rows))
         self.classes_ = classifier.classes_
         for name, parts in by_method.items():
             setattr(self, name, partial(_given, np.concatenate(parts)))
@@ -63,7 +68,7 @@ def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[
     probabilities that the student does not offer, those of absent classes, and the precision of a class that
     is never predicted. ValueError if a probability is NaN.
     """
-    predicted = np.asarray(student.predict(X))
+    predicted = np.asarray(asked(student, "predict", X))
     claims, accuracy = predicted, float(np.mean(predicted == y))
     probabilities = by_class(student, "predict_proba", X, len(classes))
     if probabilities is not None and np.isnan(probabilities).any():
@@ -126,7 +131,7 @@ def by_class(student: Any, name: str, X: Any, n_classes: int) -> FloatArray | No
     """Result of `predict_proba` or `decision_function`, a column for each of all classes; None without."""
     if not hasattr(student, name):
         return None
-    scores = np.asarray(getattr(student, name)(X), dtype=np.float64)
+    scores = np.asarray(asked(student, name, X), dtype=np.float64)
     codes = np.asarray(getattr(student, "classes_", np.arange(n_classes)))
     if scores.ndim == 1:  # of two classes, the score of the second
         scores = np.column_stack([-scores, scores])

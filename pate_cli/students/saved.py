@@ -17,7 +17,7 @@ import numpy as np
 from pate_cli import terminal
 from pate_cli.errors import ConfigError, DataError, one_line
 from pate_cli.matrices import within_bounds
-from pate_cli.students.metrics import by_class
+from pate_cli.students.metrics import asked, by_class
 from pate_cli.students.trusted import WRITTEN, foreign_types
 from pate_cli.types import FloatArray, IntArray, _Private
 
@@ -42,7 +42,7 @@ class SavedStudent:
 
     def codes(self, X: Any) -> IntArray:
         """Class codes, shape (m,); errors of the classifier, or ValueError for a code that is no class."""
-        predicted = _applied(self.student, X, lambda student, rows: student.predict(rows))
+        predicted = _applied(self.student, X, lambda student, rows: asked(student, "predict", rows))
         codes: IntArray = np.asarray(predicted).astype(np.int64)
         if codes.shape != (X.shape[0],) or (codes < 0).any() or (codes >= len(self.classes)).any():
             raise ValueError(f"gives a code that is not one of its {len(self.classes)} classes")

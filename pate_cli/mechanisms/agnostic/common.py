@@ -17,6 +17,7 @@ from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.mechanisms.teaching import fit_student, make_teacher
 from pate_cli.privacy.door import Door
+from pate_cli.students import asked
 from pate_cli.teachers import Teachers, ensemble_of
 from pate_cli.types import Answers, Holdout, IntArray, PrivateRecords, PublicPoints, Setting, Votes
 
@@ -90,7 +91,7 @@ def best_hypothesis(hypotheses: HypothesisClass, test: Holdout) -> dict[str, flo
 
 def labels_of(model: Any, public: PublicPoints) -> Answers:
     """Labels of all public points by a released model: post-processing."""
-    return Answers(np.arange(public.n_points), np.asarray(model.predict(public.X), dtype=np.int64))
+    return Answers(np.arange(public.n_points), np.asarray(asked(model, "predict", public.X), dtype=np.int64))
 
 
 @dataclass(frozen=True)
