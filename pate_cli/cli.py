@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TextIO
 
-from pate_cli.engine.signals import terminable
 from pate_cli.errors import InputError, Terminated, shortened
+from pate_cli.signals import terminable
 from pate_cli.version import VERSION
 
 __all__ = ["COMMANDS", "entry_point", "main"]

@@ -17,8 +17,8 @@ from omegaconf import OmegaConf
 from pate_cli.config import hydra_composition
 from pate_cli.config.command_line import CommandLine
 from pate_cli.engine.rows import Row, as_typed
-from pate_cli.engine.signals import exit_with_parent, terminable
 from pate_cli.errors import InputError
+from pate_cli.signals import exit_with_parent, terminable
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

@@ -26,9 +26,9 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from pate_cli import terminal
 from pate_cli.config import ComputeConfig
 from pate_cli.engine.loaded import loaded_code
-from pate_cli.engine.signals import exit_with_parent, interrupts_held
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.plugins import contained, named
+from pate_cli.signals import exit_with_parent, interrupts_held
 from pate_cli.threads import one_thread
 
 __all__ = ["Attempt", "Workers", "check_cluster", "open_workers", "worker_count"]

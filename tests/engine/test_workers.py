@@ -14,9 +14,9 @@ import pytest
 
 from pate_cli import plugins
 from pate_cli.config import ComputeConfig
-from pate_cli.engine.signals import interrupts_held, terminable
 from pate_cli.engine.workers import WorkerError, open_workers, worker_count
 from pate_cli.errors import ConfigError, Terminated
+from pate_cli.signals import interrupts_held, terminable
 
 
 def spread(call: Any, shared: Any, items: Any) -> Iterator[Any]:

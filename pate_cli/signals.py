@@ -1,4 +1,4 @@
-"""Signals: processes that answer Ctrl-C, and the effect of SIGTERM and SIGHUP."""
+"""Signals: who answers Ctrl-C, and when; the effect of SIGTERM and SIGHUP."""
 
 from __future__ import annotations
 
@@ -11,40 +11,53 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import cache
-from multiprocessing import resource_tracker
 from typing import Any
 
 from pate_cli.errors import Terminated
 
-__all__ = ["exit_with_parent", "interrupts_held", "terminable"]
+__all__ = ["exit_with_parent", "held", "interrupts_held", "terminable"]
 
 _WATCH = 1.0
 """Seconds between two looks at whether the process that started this one is still there."""
 
 
 @contextlib.contextmanager
-def interrupts_held(*others: signal.Signals) -> Iterator[None]:
-    """Start processes within this: they never see Ctrl-C, SIGHUP and `others`.
-
-    This process answers a signal that comes meanwhile at the end. If it were ignored it would be lost.
-    """
+def held(*numbers: signal.Signals) -> Iterator[None]:
+    """Answer these signals at the end of this. If they were ignored they would be lost."""
     if threading.current_thread() is not threading.main_thread():  # signals are not ours to set
         yield
         return
-    came: list[int] = []  # signals are process-wide: another thread may be told
-    held = (signal.SIGINT, signal.SIGHUP, *others)
-    before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in held}
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, held)  # new processes inherit it
+    came: list[int] = []
+    before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in numbers}
     try:
-        resource_tracker.ensure_running()  # multiprocessing's, which unblocks them when it starts
-        signal.pthread_sigmask(signal.SIG_BLOCK, held)
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         for each, handler in before.items():
             signal.signal(each, signal.SIG_DFL if handler is None else handler)
         for number in came:
             signal.raise_signal(number)
+
+
+@contextlib.contextmanager
+def interrupts_held(*others: signal.Signals) -> Iterator[None]:
+    """Start processes within this: they never see Ctrl-C, SIGHUP and `others`.
+
+    This process answers a signal that comes meanwhile at the end.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    from multiprocessing import resource_tracker  # not imported by what starts no process
+
+    hidden = (signal.SIGINT, signal.SIGHUP, *others)
+    with held(*hidden):  # signals are process-wide: another thread may be told
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, hidden)  # new processes inherit it
+        try:
+            resource_tracker.ensure_running()  # multiprocessing's, which unblocks them when it starts
+            signal.pthread_sigmask(signal.SIG_BLOCK, hidden)
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 @contextlib.contextmanager
