@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+import signal
 import traceback
 from dataclasses import replace
 from functools import partial
@@ -26,7 +27,8 @@ from pate_cli.release import files
 from pate_cli.release.card import Card
 from pate_cli.release.exact_noise import ExactNoise
 from pate_cli.release.ledger import Ledger, Protected, PublicRows, shown
-from pate_cli.release.ledger_directory import open_ledgers
+from pate_cli.release.ledger_directory import LedgerDirectory, open_ledgers
+from pate_cli.signals import held
 from pate_cli.terminal import write_file
 from pate_cli.threads import one_thread
 
@@ -86,13 +88,15 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
             released = pipeline.release(run, streams, ExactNoise, charge)
         content, result = files.contents(run, result, released, charged[0])
     except BaseException as error:
-        if not charged:
+        if not charged and not _is_charged(ledgers, ledger.fingerprint, id):
             (directory / files.RESULT).unlink(missing_ok=True)
             raise
         if not isinstance(error, Exception):  # Ctrl-C
             _leave(directory, result, "the release was ended; its budget is charged", "interrupted")
             raise
         _leave(directory, result, "the release failed; its budget is charged")
+        if not charged:  # by what says so itself
+            raise
         if isinstance(refusal := named(error, quoted=False), PluginError):
             raise InputError(f"the release failed: {refusal}; its budget is charged") from None
         place = traceback.extract_tb(error.__traceback__)[-1]
@@ -101,11 +105,14 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
             f"the release failed: {problem}; its budget is charged (its message may be private)"
         ) from None
     unrecorded = ""
-    try:  # before the files are written
-        ledgers.record(ledger.fingerprint, id, files.sha256(content[files.CERTIFICATE]))
-    except (InputError, OSError) as error:
-        unrecorded = str(error) if isinstance(error, InputError) else f"{error.filename}: {error.strerror}"
-    _write(directory, content, result)
+    with held(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # it is paid for, and writing takes no time
+        try:  # before the files are written
+            ledgers.record(ledger.fingerprint, id, files.sha256(content[files.CERTIFICATE]))
+        except InputError as error:
+            unrecorded = str(error)
+        except OSError as error:
+            unrecorded = f"{error.filename}: {error.strerror}"
+        _write(directory, content, result)
     if unrecorded:
         raise OSError(
             0,
@@ -118,6 +125,13 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
     (left, _), (total, _) = charged[0].left, charged[0].total
     card = Card(facts, str(_from_here(directory)))
     return card.report(f"Left in the ledger: eps {shown(left)} of {shown(total)}.")
+
+
+def _is_charged(ledgers: LedgerDirectory, fingerprint: str, id: str) -> bool:
+    """Whether a charge is on disk: it may be, though what wrote it did not come back."""
+    with contextlib.suppress(InputError):
+        return any(entry.id == id for entry in ledgers.read(fingerprint).entries)
+    return False
 
 
 def _from_here(directory: Path) -> Path:
