@@ -23,8 +23,8 @@ from typing import Any, NoReturn
 
 from pate_cli.errors import ConfigError, InputError, one_line
 
-__all__ = ["OURS", "PluginError", "calling", "contained", "find_module", "named", "place_of"]
-__all__ += ["plugin_code", "python_path", "reason_of", "refuse_namesakes", "what_failed"]
+__all__ = ["OURS", "PluginError", "calling", "contained", "find_module", "may_be_plugin"]
+__all__ += ["named", "place_of", "plugin_code", "python_path", "reason_of", "refuse_namesakes", "what_failed"]
 
 _PACKAGE = Path(__file__).resolve().parent
 _STANDARD = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
@@ -250,6 +250,13 @@ def _installed(path: Path) -> bool:
 def _is_plugin(frame: FrameType) -> bool:
     of = frame.f_globals
     return _is_somebodys(of.get("__name__", ""), of.get("__file__"))
+
+
+def may_be_plugin(module: str) -> bool:
+    """Whether a module is somebody's; a notebook's, too, which has no file."""
+    if module.partition(".")[0] in ("sklearn", "numpy", "pate_cli", *sys.builtin_module_names):
+        return False  # soon said
+    return getattr(sys.modules.get(module), "__file__", None) is None or _is_somebodys(module)
 
 
 def _is_somebodys(module: str, file: str | None = None) -> bool:

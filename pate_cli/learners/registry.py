@@ -14,6 +14,7 @@ import numpy as np
 
 from pate_cli.errors import ConfigError, did_you_mean
 from pate_cli.learners.class_params import limit_to
+from pate_cli.learners.memory import remembers
 from pate_cli.plugins import contained, reason_of, what_failed
 
 __all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_warnings", "make_learner"]
@@ -162,7 +163,7 @@ def try_out(
 
     They are `sparse` or dense, and as many, with as many features, as `shape` says: of the smallest part
     that it must learn from; by default, 20 records a class of 32 features. ConfigError if the fit fails, or
-    `predict` does not return class codes, or `predict_proba` no probabilities.
+    `predict` does not return class codes, or `predict_proba` no probabilities, or a fit before decides.
     """
     import scipy.sparse as sp
     from sklearn.utils import check_random_state
@@ -186,6 +187,7 @@ def try_out(
     try:
         with warnings.catch_warnings(), contained():
             warnings.simplefilter("ignore")
+            keeper = remembers(learner, X, y)  # before any fit: the first may leave something
             predicted = np.asarray(learner.fit(X, y).predict(X))
             shares = gives_shares(learner, X)
     except Exception as error:
@@ -194,12 +196,15 @@ def try_out(
             raise ConfigError(f"{params_key}.{match[1]}", params[match[1]], match[2]) from error
         fits_none = f"a learner that can be fitted on {records} ({reason_of(error)})"
         raise ConfigError(*where, fits_none) from error
-    if predicted.shape != y.shape or not np.isin(predicted, y).all():
+    if predicted.shape != y.shape or predicted.dtype.kind in "SU" or not np.isin(predicted, y).all():
         raise ConfigError(*where, f"a classifier whose predict gives a class for each of {records}")
     if not shares:
         raise ConfigError(
             *where, f"a classifier whose predict_proba gives probabilities for each of {records}"
         )
+    if keeper:
+        accepted = "a classifier that learns from the records of a fit alone, and of no fit before it"
+        raise ConfigError(name_key, estimator, f"{accepted} ({keeper} keeps something)")
     _TRIED.add(asked)
 
 
