@@ -18,6 +18,7 @@ from pate_cli.datasets.column import Column, distinct_texts
 from pate_cli.datasets.csv_files import refused_lines
 from pate_cli.datasets.describing import Described, describe, read_edits
 from pate_cli.datasets.labels import classes_of, one_person
+from pate_cli.datasets.names import alike, normal
 from pate_cli.datasets.reading import RecordTable
 from pate_cli.datasets.schema import as_yaml, entry_of
 from pate_cli.describe_command import schema_beside
@@ -98,22 +99,28 @@ def _described(options: argparse.Namespace) -> tuple[RecordTable, Described]:
             raise ConfigError(f"--{key}", name, table.choices)
     if options.unit is not None and options.unit == options.target:
         raise ConfigError("--unit", options.unit, "another column than --target")
+    edits = read_edits(options.set, [*table.columns, *table.unread])
     described = describe(
         table,
         target=options.target,
         unit=options.unit,
-        edits=read_edits(options.set, [*table.columns, *table.unread]),
+        edits=edits,
         public=options.public,
         rows=None if options.rows is None else _public_rows(options, table, text),
         words=[word.strip() for word in options.missing],
     )
     _check(table, described, options)
-    warnings = [*described.warnings]
-    if options.unit and (pair := one_person(distinct_texts(table.frame[options.unit])[0], table.decimal)):
-        warnings.append(f"{options.unit!r}: {pair}")
+    warnings, asked = [*described.warnings], [*described.asked]
+    if options.unit is not None:
+        names = distinct_texts(table.frame[options.unit])[0]
+        if pair := one_person(names, table.decimal):
+            warnings.append(f"{options.unit!r}: {pair}")
+        if "case" not in edits.get(options.unit, {}) and (pair := alike(dict.fromkeys(map(normal, names)))):
+            question = f"{pair}: two persons? If they are one, eps and delta hold for a part of one"
+            asked.append(Ask(options.unit, "case", question, "kept"))
     answered = {key for key in ("encoding", "sep") if getattr(options, key) is not None}
     answered |= {"header"} if options.no_header else set()
-    asked = [ask for ask in described.asked if ask.key not in answered]
+    asked = [ask for ask in asked if ask.key not in answered]
     return table, replace(described, warnings=warnings, asked=asked)
 
 

@@ -540,3 +540,18 @@ def test_a_class_that_reads_like_a_missing_value_is_named(tmp_path, monkeypatch,
     assert "if 'null' is one, not a missing label" in said
     answer = shlex.split(said.partition("as ")[2])[:2]
     assert main(["data", "describe", "two.csv", "--target", "label", *answer]) == 0
+
+
+@pytest.mark.parametrize("other", ["p7", "Р7"])  # the second is Cyrillic
+def test_two_names_of_persons_that_look_alike_are_asked_about(other, tmp_path, capsys):
+    """If they were one person, eps would be for a part of its records, and a release is silent about it."""
+    names = [*(f"P{i // 3}" for i in range(90)), other]
+    lines = [f"{name},{i % 13}.5,{'ab'[i % 2]}" for i, name in enumerate(names)]
+    (tmp_path / "f.csv").write_text("\n".join(["who,x,y", *lines]), encoding="utf-8")
+    argv = [tmp_path / "f.csv", "--target", "y", "--unit", "who"]
+    code, said = described(capsys, *argv)
+    assert (code, [ask["set"] for ask in said["asked"]]) == (3, ["who.case=kept"])
+    assert "alone: two persons?" in said["asked"][0]["question"]
+    assert other not in (tmp_path / "f.schema.yaml").read_text(encoding="utf-8")
+    code, said = described(capsys, *argv, "--set", "who.case=kept")
+    assert (code, said["asked"]) == (0, [])
