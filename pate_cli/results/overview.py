@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from pate_cli.errors import InputError
@@ -105,35 +105,63 @@ def _averages(lines: Sequence[_Line], by: Sequence[str], pivot: str | None) -> T
     for row, text in lines:
         if row.status == "ok" and row.n:
             groups.setdefault(tuple(text.get(key, ABSENT) for key in chosen), []).append((row, text))
-    averages, mixed, some_pooled = {}, list[str](), False
+    records, shown, notes = [], dict[tuple[str, ...], dict[str, str]](), _Notes()
     for key in sorted(groups, key=sort_keys):
-        group = [text for _, text in groups[key]]
-        unlike = [name for name in differing(group, _names(group)) if name != "seed"]
-        averages[key] = _average([row for row, _ in groups[key]], pool=not unlike)
-        mixed += unlike
-        some_pooled |= len(group) > 1 and not unlike
+        record, shown[key] = _average([row for row, _ in groups[key]], pool=notes.may_pool(groups[key]))
+        records.append(dict(zip(chosen, key, strict=True)) | record)
     sentences = [*([f"Accuracy by {pivot}."] if pivot else []), GUARANTEE]
-    sentences += _interval_note(record["ci95"] for record, _ in averages.values())
-    sentences += [_POOLED] * some_pooled
-    if mixed:
-        sentences.append(
-            f"Rows that differ in {', '.join(dict.fromkeys(mixed))} are averaged by their means, without an "
-            "interval: they are no sample of anything."
-        )
-    records = [dict(zip(chosen, key, strict=True)) | record for key, (record, _) in averages.items()]
-    if pivot is None:
-        by_head = [line | dict(zip(keys, key, strict=True)) for key, (_, line) in averages.items()]
-        heads = [*keys, "runs", "n", _LABELS, *(["eps"] if "eps" not in keys else [])]
-        columns, cells = _grid([*heads, _USED, _ACCURACY, _EXACT], by_head)
-    else:
-        shown: dict[tuple[str, ...], dict[str, str]] = {}
-        for key, (_, line) in averages.items():
-            shown.setdefault(key[:-1], {})[key[-1]] = line[_ACCURACY]
-        values = sorted({key[-1] for key in averages}, key=lambda text: sort_keys([text]))
-        cells = [[*key, *(row.get(value, ABSENT) for value in values)] for key, row in shown.items()]
-        columns = [_column(key, [row[index] for row in cells]) for index, key in enumerate(keys)]
-        columns += [Head(f"{pivot} {value}") for value in values]
+    sentences += _interval_note(record["ci95"] for record in records)
+    sentences += notes.sentences()
+    columns, cells = _flat(keys, shown) if pivot is None else _pivoted(keys, pivot, shown)
     return Table(columns, cells, records, " ".join(sentences), meaning=EPS_NOTE)
+
+
+@dataclass
+class _Notes:
+    """What is to be said of rows that were averaged."""
+
+    mixed: dict[str, None] = field(default_factory=dict)  # settings in which some of a mean differ
+    some_pooled: bool = False
+
+    def may_pool(self, group: Sequence[_Line]) -> bool:
+        """Whether rows differ in their seed alone, so that their repeats are one sample."""
+        texts = [text for _, text in group]
+        unlike = [name for name in differing(texts, _names(texts)) if name != "seed"]
+        self.mixed |= dict.fromkeys(unlike)
+        self.some_pooled |= len(group) > 1 and not unlike
+        return not unlike
+
+    def sentences(self) -> Iterator[str]:
+        """Each kind of mean that there is, said once."""
+        if self.some_pooled:
+            yield _POOLED
+        if self.mixed:
+            yield (
+                f"Rows that differ in {', '.join(self.mixed)} are averaged by their means, without an "
+                "interval: they are no sample of anything."
+            )
+
+
+def _flat(
+    keys: Sequence[str], shown: Mapping[tuple[str, ...], Mapping[str, str]]
+) -> tuple[list[Head], list[list[str]]]:
+    """A row for each mean."""
+    by_head = [{**line, **dict(zip(keys, key, strict=True))} for key, line in shown.items()]
+    heads = [*keys, "runs", "n", _LABELS, *(["eps"] if "eps" not in keys else [])]
+    return _grid([*heads, _USED, _ACCURACY, _EXACT], by_head)
+
+
+def _pivoted(
+    keys: Sequence[str], pivot: str, shown: Mapping[tuple[str, ...], Mapping[str, str]]
+) -> tuple[list[Head], list[list[str]]]:
+    """A column for each value of a setting, the last of what means are named by."""
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for key, line in shown.items():
+        rows.setdefault(key[:-1], {})[key[-1]] = line[_ACCURACY]
+    values = sorted({key[-1] for key in shown}, key=lambda text: sort_keys([text]))
+    cells = [[*key, *(row.get(value, ABSENT) for value in values)] for key, row in rows.items()]
+    columns = [_column(key, [row[index] for row in cells]) for index, key in enumerate(keys)]
+    return [*columns, *(Head(f"{pivot} {value}") for value in values)], cells
 
 
 def _average(rows: Sequence[MeasuredRow], *, pool: bool) -> tuple[dict[str, Any], dict[str, str]]:
