@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST", "dense", "deviations", "within_bounds", "without_tiny"]
+__all__ = ["LARGEST", "dense", "deviations", "read_only", "within_bounds", "without_tiny"]
 
 _LEAST = 1e-100
 """Features of a smaller magnitude count as 0. liblinear divides by the squared norm of its first gradient,
@@ -34,9 +34,20 @@ def deviations(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(constant, 0.0, np.sqrt(variances))
 
 
+def read_only(X: Any) -> Any:
+    """View of an array or a csr_matrix whose numbers cannot be changed; anything else as it is."""
+    if not _is_matrix(X) or not (X if isinstance(X, np.ndarray) else X.data).flags.writeable:
+        return X
+    if not isinstance(X, np.ndarray):
+        return type(X)((read_only(X.data), X.indices, X.indptr), X.shape)
+    X = X.view()
+    X.flags.writeable = False
+    return X
+
+
 def without_tiny(X: Any) -> Any:
     """Set numbers of magnitude below 1e-100 to 0, in a copy; X itself is returned without any."""
-    if hasattr(X, "shards"):  # does so as it reads rows
+    if not _is_matrix(X):  # shards and mapped rows do so as they are read
         return X
     values = X if isinstance(X, np.ndarray) else X.data
     tiny = (values > -_LEAST) & (values < _LEAST) & (values != 0)
@@ -50,6 +61,8 @@ def without_tiny(X: Any) -> Any:
 def within_bounds(X: Any) -> Any:
     """Cut numbers off at magnitude 1e30, and set those below 1e-100 to 0, as `without_tiny` does."""
     X = without_tiny(X)
+    if not _is_matrix(X):
+        return X
     values = X if isinstance(X, np.ndarray) else X.data
     if not (np.abs(values) > LARGEST).any():
         return X
@@ -57,3 +70,8 @@ def within_bounds(X: Any) -> Any:
     values = X if isinstance(X, np.ndarray) else X.data
     np.clip(values, -LARGEST, LARGEST, out=values)
     return X
+
+
+def _is_matrix(X: Any) -> bool:
+    """Whether X is an array or a csr_matrix, and not rows that are made when they are asked for."""
+    return isinstance(X, np.ndarray) or hasattr(X, "indptr")

@@ -2,6 +2,7 @@
 
 Private values (`PrivateRecords`, `Holdout`, `Votes`, `Private`) and public ones (`PublicPoints`, `Answers`,
 `PrivacyLoss`) have different types. Private ones never show their content in `repr` and refuse to be pickled.
+Records and votes cannot be changed in place: the methods of a table share them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pate_cli.matrices import within_bounds, without_tiny
+from pate_cli.matrices import read_only, within_bounds, without_tiny
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,8 +78,7 @@ class Dataset:
     first_index: int | None = None  # index of the first column in its LIBSVM files, 0 or 1
     warnings: tuple[str, ...] = field(default=(), repr=False)
     """Warnings of the reader, a line each; may quote private cells, so they are shown and never written."""
-    public_warnings: tuple[str, ...] = field(default=(), repr=False)
-    """Those of them that no private record decides, for a release."""
+    public_warnings: tuple[str, ...] = field(default=(), repr=False)  # those that no private record decides
 
     @property
     def digest(self) -> str:
@@ -147,8 +147,7 @@ class _WithinBounds(_Records):
     """Base of records within the bounds of learners, so that one record makes a learner fail for no other."""
 
     def __post_init__(self) -> None:
-        if not isinstance(X := vars(self)["X"], MappedRows):
-            object.__setattr__(self, "X", within_bounds(X))
+        object.__setattr__(self, "X", read_only(within_bounds(self.X)))
 
 
 class MappedRows:
@@ -182,8 +181,8 @@ class PrivateRecords(_Records, _Private):
     features: Any = None  # map from X to features, made from public points, or None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.X, MappedRows):
-            object.__setattr__(self, "X", without_tiny(self.X))  # on which a learner might not end
+        object.__setattr__(self, "X", read_only(without_tiny(self.X)))  # on which a learner might not end
+        object.__setattr__(self, "y", read_only(self.y))
 
     @property
     def n_records(self) -> int:
@@ -203,8 +202,7 @@ class PrivateRecords(_Records, _Private):
         if self.persons is None:
             return self
         counts = np.bincount(self.persons)
-        drawn = np.floor(rng.random(len(counts)) * counts).astype(np.int64)
-        rows = np.cumsum(counts) - counts + drawn
+        rows = np.cumsum(counts) - counts + np.floor(rng.random(len(counts)) * counts).astype(np.int64)
         return PrivateRecords(self.X[rows], self.y[rows], features=self.features)
 
 
@@ -259,6 +257,9 @@ class Votes(_Private):
 
     counts: IntArray  # teachers that chose each class, shape (m, C); rows sum to `n_teachers`
     n_teachers: int  # K, public
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", read_only(self.counts))
 
     @property
     def n_queries(self) -> int:

@@ -215,3 +215,23 @@ def test_results_of_old_and_of_edited_code_are_told_apart(edited, pate, capsys, 
     capsys.readouterr()
     assert main(["compare", "0", "2"]) == 0
     assert "plugin_code" in capsys.readouterr().out
+
+
+IN_PLACE = {
+    "the votes": "private.votes().counts[:] = 0",
+    "the records": "private.records.X[:] = 0",
+    "the labels": "private.records.y[:] = 0",
+    "the points": "public.X[:] = 0",
+}
+
+
+@pytest.mark.parametrize("what", IN_PLACE)
+def test_what_the_methods_of_a_table_share_is_not_changed(what, pate, tmp_path):
+    """The rows of ours that came after were wrong: 5% for 94%, and nothing said so."""
+    told = 'raise KeyError(f"secret {private.records.y.sum()}")'
+    assert told in MECHANISM
+    (tmp_path / "mine_mechanism.py").write_text(MECHANISM.replace(told, IN_PLACE[what]))
+    code, _, err = pate("dataset", "", RUN)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "mine_mechanism.Mine.release, " in err
+    assert "(ValueError: assignment destination is read-only)" in err

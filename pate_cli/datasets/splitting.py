@@ -18,7 +18,7 @@ from pate_cli.checks import CheckedBy, Real, take
 from pate_cli.datasets.content import fingerprint
 from pate_cli.datasets.labels import BoughtClasses
 from pate_cli.errors import ConfigError
-from pate_cli.matrices import without_tiny
+from pate_cli.matrices import read_only, without_tiny
 from pate_cli.types import Holdout, PrivateRecords, PublicPoints, Split
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ class DeferredRecords(PrivateRecords):
     ) -> DeferredRecords:
         """Records with labels `y`, of `persons`, in `blocks`, and the features that `features()` computes."""
         records = object.__new__(cls)
-        vars(records).update(_features=features, y=y, persons=persons, blocks=blocks)
+        vars(records).update(_features=features, y=read_only(y), persons=persons, blocks=blocks)
         return records
 
     def with_features(self, features: Any) -> DeferredRecords:
@@ -331,7 +331,7 @@ class DeferredRecords(PrivateRecords):
     @cached_property
     def X(self) -> Any:
         """Features, of shape (n_private, d)."""
-        return vars(self)["_features"]()
+        return read_only(vars(self)["_features"]())
 
 
 def _rows(X: Any, index: Any) -> Any:
