@@ -36,7 +36,7 @@ __all__ = [
     "open_file",
     "out",
 ]
-__all__ += ["notice", "write_file", "write_output"]
+__all__ += ["notice", "typed_path", "write_file", "write_output"]
 
 
 OUTSIDE = {1, 2}
@@ -133,6 +133,11 @@ def _close_outside() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for number in (1, 2):
         os.dup2(nowhere, number)
+
+
+def typed_path(text: str | Path) -> Path:
+    """Path as typed, `~` for a home directory; left as it is where there is none, to be named as missing."""
+    return Path(os.path.expanduser(text))
 
 
 def open_file(path: str | Path, *, pipe: bool = False) -> BinaryIO:

@@ -22,6 +22,7 @@ from pate_cli.engine.recipes import Recipe
 from pate_cli.engine.rows import RowSpec
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.results.settings import DEFAULT_METHODS, EXACT
+from pate_cli.terminal import typed_path
 
 __all__ = ["DEFAULT_METHODS", "Named", "budgets", "methods", "plan_frontier", "tables"]
 
@@ -116,13 +117,13 @@ def _named(text: str, config_dir: str | None) -> Named:
     names = [name for name in options_of("dataset", config_dir) if name not in _OWN]
     if name in names:
         return Named(name, (f"dataset={name}", *overrides_given), known_datasets.missing(name))
-    path = Path(name).expanduser()
+    path = typed_path(name)
     if path.suffix in (".yaml", ".yml") and path.is_file():
         read = with_schemas([f"dataset={path}"])
         return Named(re.sub(r"(\.schema)?\.ya?ml$", "", path.name), (*read, *overrides_given))
     if not path.is_file() and "." not in name and "/" not in name:
         named = os.environ.get("PATE_DATA")
-        places = [*([Path(named).expanduser()] if named else []), Path("data")]
+        places = [*([typed_path(named)] if named else []), Path("data")]
         files = [place / f"{name}.csv" for place in places if (place / f"{name}.csv").is_file()]
         if not files:
             raise ConfigError("--tables", name, f"{', '.join(names)}; {_TABLES_ACCEPTED}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pate_cli.errors import ConfigError
+from pate_cli.terminal import typed_path
 
 __all__ = ["EMBEDDED", "ENTRIES", "KnownDataset", "SourceFile", "download_directory", "find", "missing"]
 
@@ -45,10 +46,13 @@ class KnownDataset:
 def _places() -> list[Path]:
     """Directories where files are looked for, in order."""
     value = os.environ.get("PATE_DATA")
-    named = [Path(value).expanduser()] if value else []
+    named = [typed_path(value)] if value else []
     if named and named[0].exists() and not named[0].is_dir():
         raise ConfigError("PATE_DATA", value, "a directory")
-    return [*named, Path("data"), _cache()]
+    try:
+        return [*named, Path("data"), _cache()]
+    except RuntimeError:  # no home directory
+        return [*named, Path("data")]
 
 
 def _cache() -> Path:
@@ -68,8 +72,8 @@ def find(file: SourceFile) -> tuple[SourceFile, Path] | None:
 
 def download_directory() -> Path:
     """`PATE_DATA` if set, else `./data` if it exists, else the user's cache."""
-    first, second, *others = _places()
-    return first if others or first.is_dir() else second
+    places = _places()
+    return places[0] if os.environ.get("PATE_DATA") or places[0].is_dir() else places[-1]
 
 
 def missing(name: str) -> str:

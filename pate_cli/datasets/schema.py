@@ -25,6 +25,7 @@ from pate_cli.datasets.reading import RecordTable, read_bytes
 from pate_cli.datasets.three_files import Cell
 from pate_cli.describe_command import AUTO
 from pate_cli.errors import ConfigError, DataError, InputError, shortened
+from pate_cli.terminal import typed_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,7 +195,7 @@ def read_schema(path: str | Path) -> Schema:
     Loader.add_implicit_resolver(
         "tag:yaml.org,2002:null", re.compile("(~|null|Null|NULL|)$"), ["~", *"nN", ""]
     )
-    where = Path(path).expanduser()
+    where = typed_path(path)
     raw = read_bytes(where)[0]
     for number, line in enumerate(raw.decode("utf-8", "replace").splitlines(), start=1):
         if ASK in line and (question := line.partition(ASK)[2].strip()):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from pate_cli.datasets.table_warnings import TableWarnings
 from pate_cli.datasets.three_files import LoadedFile, TableOptions, dataset_of
 from pate_cli.describe_command import AUTO
 from pate_cli.errors import ConfigError, DataError
+from pate_cli.terminal import typed_path
 from pate_cli.types import Dataset, IntArray
 
 __all__ = ["make_dataset"]
@@ -42,7 +42,7 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
         raise ConfigError("dataset.schema", None, accepted)
     declared = None if options.schema is None else read_schema(options.schema)
     if declared is not None and declared.data and not (options.path or options.private):
-        options = replace(options, path=str(Path(str(options.schema)).expanduser().parent / declared.data))
+        options = replace(options, path=str(typed_path(str(options.schema)).parent / declared.data))
     target = options.target or (declared and declared.target) or ""
     unit = declared.unit if declared and options.unit == AUTO else options.unit
     tables = read_tables(reader, options, what, declared, target, unit)

@@ -11,6 +11,7 @@ from pate_cli.checks import Listed, Or, Text, option
 from pate_cli.datasets.labels import Labels, classes_of, identity, most_classes
 from pate_cli.describe_command import AUTO
 from pate_cli.errors import ConfigError
+from pate_cli.terminal import typed_path
 from pate_cli.types import Dataset, IntArray, Part
 
 __all__ = ["GENERATED", "Cell", "FileOptions", "LoadedFile", "TableOptions", "dataset_of"]
@@ -72,8 +73,8 @@ class FileOptions:
                 "dataset.public", self.public, "a file; dataset=csv, jsonl or parquet needs none"
             )
         files = (None if self.generated else self.public, self.test)
-        public, test = (Path(path).expanduser() if path else None for path in files)
-        return Path(private).expanduser(), public, test
+        public, test = (typed_path(path) if path else None for path in files)
+        return typed_path(private), public, test
 
 
 _COLUMNS = Or("null", Listed(Cell("the name of a column")))

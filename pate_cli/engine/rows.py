@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.plugins import named, plugin_code
 from pate_cli.results.settings import APPROXIMATE, PURE, RECORD, config_hash, dataset_name, row_hash, settings
 from pate_cli.students import dump_student
+from pate_cli.terminal import typed_path
 
 __all__ = ["Row", "RowSpec", "as_typed", "check_places", "check_rows", "forget"]
 
@@ -249,7 +249,7 @@ def _state(config: DatasetConfig) -> tuple[int, ...]:
     for path in map(config.options.get, datasets.FILES):
         if isinstance(path, str):
             with contextlib.suppress(OSError):  # the loader reports it
-                status = Path(path).expanduser().stat()
+                status = typed_path(path).stat()
                 states += [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
     return tuple(states)
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from pate_cli.checks import Real, take
 from pate_cli.errors import ConfigError, DataError, InputError, shortened
 from pate_cli.release.ledger import RECORD, Entry, Ledger, Protected, PublicRows, exact, shown
-from pate_cli.terminal import is_own, open_file, write_file
+from pate_cli.terminal import is_own, open_file, typed_path, write_file
 from pate_cli.types import PrivacyLoss
 
 __all__ = ["LedgerDirectory", "NoLedgerError", "open_ledgers"]
@@ -271,11 +271,19 @@ def open_ledgers(path: str | None = None) -> LedgerDirectory:
     """Ledgers in `path`, else in the directory `PATE_LEDGER` names, else in the user's data directory."""
     named = os.environ.get("PATE_LEDGER")
     if path or named:
-        key = "ledger" if path else "PATE_LEDGER"
-        return LedgerDirectory(Path(os.path.expanduser(path or named or "")).absolute(), key)
+        key, typed = ("ledger", path) if path else ("PATE_LEDGER", named)
+        directory = typed_path(typed or "")
+        if str(directory).startswith("~"):  # else there would be one in each directory
+            raise ConfigError(key, typed, "a directory; there is no such user, or no home directory")
+        return LedgerDirectory(directory.absolute(), key)
     import platformdirs
 
-    return LedgerDirectory(platformdirs.user_data_path("pate") / "ledger", "ledger")
+    try:
+        home = platformdirs.user_data_path("pate")
+    except RuntimeError:
+        accepted = "the directory of the ledgers, for there is no home directory (HOME)"
+        raise ConfigError("PATE_LEDGER", None, accepted) from None
+    return LedgerDirectory(home / "ledger", "ledger")
 
 
 def _named(ledger: Ledger) -> str:
