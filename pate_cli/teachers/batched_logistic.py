@@ -102,7 +102,7 @@ def fit_dense(
     """
     in_span = X.shape[1] > _MOST_FEATURES
     sizes = np.diff(ends, prepend=0)
-    at_once = min(_PARTS, max(1, _NUMBERS // (longest * (X.shape[1] + 1))))
+    at_once = _stacked(len(ends), min(_PARTS, _NUMBERS // (longest * (X.shape[1] + 1))))
     coefficients = np.zeros((len(ends), X.shape[1] + 1))
     converged = np.zeros(len(ends), dtype=bool)
     for first in range(0, len(ends), at_once):
@@ -128,11 +128,18 @@ def fit_dense(
     return coefficients, converged & to_fit
 
 
+def _stacked(count: int, most: int) -> int:
+    """Parts in each of the fewest stacks of one size."""
+    stacks = -(-count // max(1, most))
+    return -(-count // stacks)
+
+
 def _dense_newton(
     Z: FloatArray, signs: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Coefficients of each part of a stack, and whether it has converged."""
     count, _, width = Z.shape
+    across = Z.transpose(0, 2, 1)
     w, margins = np.zeros((count, width)), np.zeros(signs.shape)
     value = np.sum(weights * np.log(2.0), axis=1)
     goal = _DENSE_TOLERANCE * np.maximum(1.0, weights.sum(axis=1))
@@ -145,7 +152,7 @@ def _dense_newton(
             live &= ~converged
             if not live.any():
                 break
-            curvature = np.einsum("ki,kij,kil->kjl", weights * p * (1 - p), Z, Z, optimize=True)
+            curvature = (across * (weights * p * (1 - p))[:, None]) @ Z
             curvature += np.eye(width)
             step = _solve(curvature, gradient)
             live &= np.isfinite(step).all(axis=1)
@@ -216,7 +223,7 @@ def fit_wide(
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Coefficients and convergence as of `fit_sparse`, for dense records of many features."""
     sizes = np.diff(ends, prepend=0)
-    at_once = max(1, _RECORDS // longest)
+    at_once = _stacked(len(ends), _RECORDS // longest)
     coefficients = np.zeros((len(ends), X.shape[1] + 1))
     converged = np.zeros(len(ends), dtype=bool)
     for first in range(0, len(ends), at_once):

@@ -151,3 +151,27 @@ def test_one_record_of_a_wide_part_moves_no_other_part_a_bit():
         after = fitted(near, labels)
         same = [k for k in before if k in after and np.array_equal(before[k], after[k])]
         assert same == [k for k in range(40) if k != 1]
+
+
+@pytest.mark.parametrize(
+    ("fit", "size", "n_features"),
+    [
+        (batched_logistic.fit_dense, 20, 5),
+        (batched_logistic.fit_dense, 12, 60),
+        (batched_logistic.fit_wide, 60, 80),
+    ],
+)
+def test_what_is_fitted_beside_a_part_moves_no_bit_of_it(fit, size, n_features):
+    """Other workers fit other ranges of teachers."""
+    X, y, ends = _dense_parts(300, size, n_features)  # of more than one stack
+    starts, weights = ends - np.diff(ends, prepend=0), np.ones(len(y))
+
+    def fitted(first, last):
+        rows, wanted = slice(starts[first], ends[last - 1]), np.ones(last - first, dtype=bool)
+        within = ends[first:last] - starts[first]
+        return fit(X[rows], y[rows], within, weights[rows], wanted, size + 1)[0]
+
+    whole = fitted(0, 300)
+    assert np.abs(whole).max() > 0.1
+    for first, last in ((0, 1), (0, 2), (1, 8), (250, 300), (299, 300)):
+        np.testing.assert_array_equal(fitted(first, last), whole[first:last])
