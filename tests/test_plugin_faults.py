@@ -235,3 +235,28 @@ def test_what_the_methods_of_a_table_share_is_not_changed(what, pate, tmp_path):
     assert (code, err.count("\n")) == (2, 1)
     assert "mine_mechanism.Mine.release, " in err
     assert "(ValueError: assignment destination is read-only)" in err
+
+
+FREE = {
+    "a negative sensitivity": "LaplaceNoise(sensitivity=-2.0, scale=1.0)",
+    "a negative eps": "ExponentialChoice(sensitivity=1.0, eps=-1.0)",
+    "a negative scale": "GammaNoise(sensitivity=1.0, scale=-1.0)",
+    "no releases": "LaplaceNoise(sensitivity=2.0, scale=1.0), 0",
+    "one release of many choices": "ExponentialChoice(sensitivity=1.0, eps=0.1), 1",
+}
+
+
+@pytest.mark.parametrize("what", FREE)
+def test_no_release_costs_nothing_or_less(what, pate, tmp_path):
+    """It was paid back what the others cost, so a run that released more than it promised passed."""
+    head, _, _ = MECHANISM.partition("        raise")
+    lines = [
+        f"        door.release(private.votes().counts, {FREE[what]})",
+        "        return super().release(private, public, door, rng)",
+    ]
+    imports = "from pate_cli.privacy.kinds import ExponentialChoice, GammaNoise, LaplaceNoise\n"
+    (tmp_path / "mine_mechanism.py").write_text(imports + head + "\n".join(lines) + "\n")
+    code, _, err = pate("dataset", "", RUN)
+    assert (code, err.count("\n")) == (2, 1), err
+    assert "mine_mechanism.Mine.release, " in err
+    assert re.search("accepted: .*(0|1|20) or more", err), err

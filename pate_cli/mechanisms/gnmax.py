@@ -206,13 +206,13 @@ class GnmaxSession(Session):
         return ReleasedLabels(labels, None, reached)
 
     def _block(self, votes: Votes) -> tuple[IntArray, NDArray[np.bool_]]:
-        """Labels, and whether a run took the query; what is paid for is of the first run."""
+        """Labels, and whether a run took the query; paid for is the first run, and where it has none, one."""
         mechanism, counts = self._mechanism, votes.counts
         taken = self._taking & (np.arange(len(counts))[:, None] < mechanism.ell - self._asked)
-        passed = taken & self._agreed(counts, int(taken[:, 0].sum()))
+        passed = taken & self._agreed(counts, max(int(taken[:, 0].sum()), 1))
         labels = np.full(passed.shape, UNANSWERED)
         rows = counts[np.nonzero(passed)[0]]
-        answered = int(passed[:, 0].sum())
+        answered = max(int(passed[:, 0].sum()), min(len(rows), 1))
         noisy = noisy_counts(rows, votes.n_teachers, mechanism.sigma, self._answer, releases=answered)
         labels[passed] = majority(noisy)
         self._asked += taken.sum(axis=0)

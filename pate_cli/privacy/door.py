@@ -94,19 +94,25 @@ class Door:
         releases : int, optional
             How many releases this is, along the first axis; by default the kind says so. See the class.
         """
-        passing = Passing(kind, value, kind.count(value) if releases is None else releases)
-        self._refuse_integers(kind)
+        least = kind.count(value) if value.size or releases is None else 0
+        passing = Passing(kind, value, least if releases is None else releases)
+        if passing.releases < least:
+            raise ValueError(f"{releases} releases of {type(kind).__name__}; accepted: {least} or more")
+        self._refuse(kind)
         self.spent.pay(passing.event, passing.releases)
         return self._pass(passing, lambda: kind.draw(self.noise, value))
 
     def keep(self, value: NDArray[Any], kind: Kind) -> Any:
         """Draw as `release` does, for the eyes of the mechanism alone; see `Inner`."""
-        self._refuse_integers(kind)
+        self._refuse(kind)
         self.spent.pay(Inner(kind.event(value.size)), kind.count(value))
         return kind.draw(self.noise, value)
 
-    def _refuse_integers(self, kind: Kind) -> None:
-        """Refuse what has no proof for integers, before the noise: a release of it would be no release."""
+    def _refuse(self, kind: Kind) -> None:
+        """Refuse, before the noise, a sensitivity that is none, and what has no proof for integers."""
+        if not kind.sensitivity >= 0:  # a negative one would be paid back what others cost
+            told = f"sensitivity {kind.sensitivity} of {type(kind).__name__}"
+            raise ValueError(f"{told}; accepted: the most that one record moves a release, 0 or more")
         if getattr(self.noise, "integers", False) and not kind.on_integers:
             raise RuntimeError(f"{type(kind).__name__} on numbers of no grain, from a source of integers")
 

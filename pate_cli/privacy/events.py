@@ -50,6 +50,10 @@ class Gdp(Event):
     mu_squared: float = 0.0
     integers: int = 0  # how many numbers got integer noise (`pate_cli.privacy.gaussian`)
 
+    def __post_init__(self) -> None:
+        if not self.mu_squared >= 0:
+            raise ValueError(f"a Gaussian release of mu^2 {self.mu_squared}; accepted: 0 or more")
+
     @property
     def mu(self) -> float:
         """Its root."""
@@ -79,6 +83,10 @@ class Pure(Event):
     """An eps-DP release; the losses add up."""
 
     eps: float
+
+    def __post_init__(self) -> None:
+        if not self.eps >= 0:  # as of a negative scale: it would be paid back what others cost
+            raise ValueError(f"a release of eps {self.eps}; accepted: 0 or more")
 
     @classmethod
     def sum(cls, counts: Mapping[Any, int]) -> float:
@@ -130,6 +138,8 @@ class Account(Counter[Event]):
 
     def pay(self, event: Event, count: int = 1) -> None:
         """Count an event so many times, or once if it covers all its releases."""
+        if event.once and type(event).__eq__ is not object.__eq__:  # of two that are equal one was not paid
+            raise TypeError(f"{type(event).__name__} is paid once; accepted: a class without ==, as eq=False")
         if count:
             self[event] = 1 if event.once else self[event] + count
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from pate_cli.privacy import svt
 from pate_cli.privacy.above_threshold import AboveThreshold
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.events import Account, Gdp, Inner, Pure, compose
+from pate_cli.privacy.events import Account, Event, Gdp, Inner, Pure, compose
 from pate_cli.privacy.kinds import ExponentialChoice, GammaNoise, GaussianNoise, LaplaceNoise
 from pate_cli.privacy.noise import discrete_difference_tail
 
@@ -81,3 +82,27 @@ def test_an_account_cannot_be_lost():
         door.chapter("evaluation")
     child.release(np.zeros(1), LaplaceNoise(sensitivity=1.0, scale=1.0))
     assert door.accounts == {"": {}, "evaluation": {Pure(1.0): 2}}
+
+
+def test_what_is_paid_once_is_equal_to_no_other():
+    """Two runs of an event with equal parameters cost as much as one."""
+
+    @dataclass(frozen=True)
+    class Run(Event):
+        once = True
+        eps: float
+
+        @classmethod
+        def compose(cls, counts, delta):
+            return sum(event.eps for event in counts), 0.0
+
+    account = Account()
+    with pytest.raises(TypeError, match="Run is paid once; accepted: a class without =="):
+        account.pay(Run(1.0))
+
+    class Own(Run):
+        __eq__, __hash__ = object.__eq__, object.__hash__
+
+    for _ in range(2):
+        account.pay(Own(1.0))
+    assert compose(account, 1e-5) == (2.0, 0.0)
