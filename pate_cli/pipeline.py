@@ -201,7 +201,23 @@ def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, strea
     records = split.private.one_each(rng) if run.mechanism.persons == "one record" else split.private
     private = Private(records, None if votes is None else lambda: votes)
     public = split.public.seen(run.setting.student_mapped and run.mechanism.asks_votes)
-    return run.mechanism.release(private, public, door.chapter("mechanism"), rng)
+    released = run.mechanism.release(private, public, door.chapter("mechanism"), rng)
+    with calling(type(run.mechanism)):
+        _check_answers(released.answers, split.public.n_points, run.dataset.n_classes)
+    return released
+
+
+def _check_answers(answers: Answers, m: int, C: int) -> None:
+    """Refuse answers that are none: a student would learn from them, and nothing would say so."""
+    q, counts = len(answers.asked), answers.noisy_counts
+    labels = answers.labels
+    numbers = labels.shape == (q,) and labels.dtype.kind in "biuf"  # a text may be found among numbers
+    if not numbers or not np.isin(labels, np.arange(-1, C)).all():
+        raise ValueError(f"labels of answers; accepted: a class code from 0 to {C - 1}, or -1, for each")
+    if not np.isin(answers.asked, np.arange(m)).all():
+        raise ValueError(f"asked of answers; accepted: numbers of public points, from 0 to {m - 1}")
+    if counts is not None and not (counts.shape == (q, C) and np.isfinite(counts).all()):
+        raise ValueError(f"noisy_counts of answers; accepted: {C} finite numbers for each label")
 
 
 def train(run: Prepared, repeat: int) -> Trained:

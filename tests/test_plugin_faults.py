@@ -237,6 +237,38 @@ def test_what_the_methods_of_a_table_share_is_not_changed(what, pate, tmp_path):
     assert "(ValueError: assignment destination is read-only)" in err
 
 
+WRONG = {
+    "a label": (
+        "answers.labels + 7",
+        "labels of answers; accepted: a class code from 0 to 1, or -1, for each",
+    ),
+    "a text": ("answers.labels.astype(str)", "labels of answers; accepted: a class code from 0 to 1"),
+    "too few": ("answers.labels[1:]", "labels of answers; accepted: a class code from 0 to 1"),
+    "a point": ("answers.labels, asked=answers.asked + 1", "asked of answers; accepted: numbers of public"),
+    "counts": (
+        "answers.labels, noisy_counts=answers.noisy_counts * float('nan')",
+        "noisy_counts of answers; accepted: 2 finite numbers for each label",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_answers_that_are_none_are_refused(what, pate, tmp_path):
+    """A student learned from labels of no class, and was right on no record."""
+    made, told = WRONG[what]
+    head, _, _ = MECHANISM.partition("        raise")
+    lines = [
+        "        from dataclasses import replace",
+        "        answers = super().release(private, public, door, rng).answers",
+        f"        return Released(None, replace(answers, labels={made}))",
+    ]
+    source = "from pate_cli.types import Released\n" + head + "\n".join(lines) + "\n"
+    (tmp_path / "mine_mechanism.py").write_text(source)
+    code, _, err = pate("dataset", "", RUN)
+    assert (code, err.count("\n")) == (2, 1), err
+    assert err.startswith(f"pate: mine_mechanism.Mine failed (ValueError: {told}"), err
+
+
 FREE = {
     "a negative sensitivity": "LaplaceNoise(sensitivity=-2.0, scale=1.0)",
     "a negative eps": "ExponentialChoice(sensitivity=1.0, eps=-1.0)",
