@@ -9,20 +9,47 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
-from typing import Generic, Literal, TypeVar
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
 from pate_cli.errors import BudgetSpent
 from pate_cli.privacy.above_threshold import AboveThreshold, SvtCalibration
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import Event
 from pate_cli.privacy.kinds import LaplaceNoise
 from pate_cli.types import PrivacyLoss
 
 __all__ = ["StableSession", "aggregate", "release_once", "stability_threshold"]
 
 Value = TypeVar("Value", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class _Stable(Event):
+    """One value released if it is stable, (eps, delta)-DP; both add up."""
+
+    eps: float
+    delta: float
+
+    @classmethod
+    def compose(cls, counts: Mapping[Any, int], delta: float) -> tuple[float, float]:
+        """See `Event`."""
+        each = [(event.eps * count, event.delta * count) for event, count in counts.items()]
+        return math.fsum(eps for eps, _ in each), math.fsum(delta for _, delta in each)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _DistanceNoise(LaplaceNoise):
+    """Laplace noise on a distance that decides whether a value is released: see `release_once`."""
+
+    delta: float
+
+    def event(self, size: int) -> _Stable:  # type: ignore[override]
+        """See `Kind`."""
+        return _Stable(super().event(size).eps, self.delta)
 
 
 class StableSession(Generic[Value]):
@@ -114,8 +141,9 @@ def release_once(
     'e'
     """
     _check(value, distance)
-    noisy = door.release(np.array([float(distance)]), LaplaceNoise(sensitivity=1.0, scale=1 / eps))
-    return value if noisy[0] > stability_threshold(eps, delta, rule) else None
+    threshold = stability_threshold(eps, delta, rule)
+    kind = _DistanceNoise(sensitivity=1.0, scale=1 / eps, delta=delta)
+    return value if door.release(np.array([float(distance)]), kind)[0] > threshold else None
 
 
 def aggregate(outputs: Sequence[Value]) -> tuple[Value, int]:

@@ -15,6 +15,7 @@ from pate_cli.mechanisms.sparse_vector import SparseVectorSession
 from pate_cli.mechanisms.stable import StableSession, aggregate, release_once, stability_threshold
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.events import compose
 from pate_cli.types import UNANSWERED, Votes
 
 
@@ -66,6 +67,14 @@ def test_one_release_passes_as_often_as_laplace_says(distance, rule, excess):
     margin = eps * distance - math.log(1 / delta) + excess  # of the distance over the threshold
     p = 0.5 * math.exp(margin) if margin < 0 else 1 - 0.5 * math.exp(-margin)
     assert abs(passed - n * p) < 5.2 * math.sqrt(n * p * (1 - p))  # false alarm 2e-7
+
+
+def test_the_account_has_the_delta_of_each_release():
+    """It had eps alone, so a mechanism that released a hundred values passed at the delta of one."""
+    door = Door.seeded(0)
+    for delta in (1e-3, 1e-3, 2e-3):
+        release_once("v", 9, eps=0.5, delta=delta, door=door)
+    assert compose(door.spent, 0.0) == pytest.approx((1.5, 4e-3))
 
 
 def test_aggregate_meets_both_conditions_on_all_neighbours():
