@@ -123,6 +123,8 @@ def test_a_data_frame_with_texts_is_encoded_by_its_public_part():
         with pytest.raises(ValueError, match="feature names should match"):
             model.predict(frame.drop(columns="colour"))
     shared = PateClassifier(**PLAIN).fit(frame, y)
+    with pytest.raises(ValueError, match="X: 0 records"):
+        shared.predict(frame[:0])
     assert shared.score(frame, y) > 0.9
     with pytest.raises(ValueError, match="X, row 5: column 'a' has 'inf'; accepted: a number"):
         shared.predict(frame.assign(a=np.where(np.arange(3000) == 5, np.inf, 0.0)))
@@ -180,6 +182,15 @@ def test_sparse_records_and_pipelines():
         ({"settings": {"nothing.at.all": 1}}, "settings: nothing.at.all: no such key"),
         ({"settings": {"dataset.unit": "a"}}, r"settings: dataset\.unit: not here; .* persons as groups="),
         ({"settings": {"seed": 1}}, "settings: seed: not here; it is random_state="),
+        (
+            {"settings": {"evaluate": 0.1}},
+            "settings: evaluate: not here; the card of `pate run release=true`",
+        ),
+        ({"settings": ["eps"]}, r"settings: got \['eps'\]; accepted: as {'teacher.size': 200}"),
+        ({"settings": {1: 2}}, r"settings: got {1: 2}; accepted: as {'teacher.size': 200}"),
+        ({"public_share": "a"}, r"public_share: got 'a'; accepted: a number in \(0, 1\)"),
+        ({"classes": ["no", None]}, "classes: labels of type NoneType, str; accepted: of one type"),
+        ({"classes": ["no"]}, r"classes: got \['no'\]; accepted: at least 2 labels"),
         (
             {"teacher": LogisticRegression(), "settings": {"teacher.params.C": 2}},
             r"settings: teacher\.params\.C: not here; given as teacher=",
@@ -260,7 +271,7 @@ def test_one_odd_label_or_cell_stops_no_fit_and_changes_no_other(tmp_path, first
 
 def test_a_declared_label_is_judged_by_itself():
     X, y = _data(600)
-    model = PateClassifier(**PLAIN, classes=["no", "so-so", "yes"])
+    model = PateClassifier(**PLAIN, classes={"no", "so-so", "yes"})
     y = y.astype(object)
     model.fit(X, y)
     for label in (None, 1, 0.5, "maybe", [1], 10**30):
@@ -271,6 +282,11 @@ def test_a_declared_label_is_judged_by_itself():
 
 def test_a_missing_name_of_a_person_is_named():
     X, y = _data(600)
+    for wrong in ([1, 2], np.ones((600, 2)), "patient"):
+        with pytest.raises(
+            ValueError, match=r"groups: got shape .*; accepted: \(600,\), one for each record"
+        ):
+            PateClassifier(**PLAIN).fit(X, y, groups=wrong)
     names = np.array([f"p{i}" for i in range(600)], dtype=object)
     for name in (None, np.nan, pd.NA):
         names[3] = name

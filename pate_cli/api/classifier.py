@@ -15,7 +15,7 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -55,6 +55,7 @@ _UNUSED = {
     "compute": "fit works in one process",
 }
 _UNUSED |= dict.fromkeys(("release", "ledger", "purpose", "name", "tags"), "it is of pate run")
+_UNUSED |= dict.fromkeys(("evaluate", "threshold"), "the card of `pate run release=true` has its table")
 """Keys of a run that `fit` would ignore."""
 
 
@@ -207,6 +208,10 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_consistent_length(X, y)
         else:
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        if groups is not None and np.shape(groups) != (len(y),):
+            raise ValueError(
+                f"groups: got shape {np.shape(groups)}; accepted: ({len(y)},), one for each record"
+            )
         exact = self.random_state is None
         seed = None if exact else int(check_random_state(self.random_state).randint(2**31))
         streams = pipeline.Streams.fresh() if seed is None else pipeline.Streams.of(seed, 0)
@@ -215,8 +220,6 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             bought = generated and self.classes is None and declared is not None and declared.classes_bought
             labels, codes = self._codes(y, bought=bought)
             persons = None if groups is None else frames.persons(groups, warn=not exact)
-        if persons is not None and persons.shape != (len(y),):
-            raise ValueError(f"groups: {persons.shape[0]} values; accepted: {len(y)}, one for each record")
         if X_public is None:
             X, codes, X_public, persons = self._shared(X, codes, persons, streams.split)
         elif not generated:
@@ -288,16 +291,19 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return names if y.dtype.kind == "O" else y[firsts], codes.astype(np.int64)
         if self.classes is None:
             check_classification_targets(y)
-            names, codes = np.unique(y, return_inverse=True)
+            names, codes = _distinct("y", y)
             frames.refuse_alike(names, codes)
         else:
-            names = np.unique(np.asarray(self.classes))
+            listed = list(self.classes) if isinstance(self.classes, Iterable) else [self.classes]
+            names = _distinct("classes", np.asarray(listed))[0]
+            if len(names) < 2:
+                raise ValueError(f"classes: got {self.classes!r}; accepted: at least 2 labels")
             at = {name: code for code, name in enumerate(names.tolist())}
             codes = np.array([at.get(y, -1) if isinstance(y, Hashable) else -1 for y in y.tolist()])
             if (codes < 0).any():
                 raise ValueError("y: a label that is not among `classes`")
         if len(names) < 2:
-            raise ValueError(f"y: one class, {names[0]!r}; accepted: labels of at least 2 classes")
+            raise ValueError(f"y: one class, {names.tolist()[0]!r}; accepted: labels of at least 2 classes")
         return names, codes.astype(np.int64)
 
     def _shared(
@@ -309,7 +315,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 "X_public: missing; or public_share=0.02, which makes the features of that share of X public"
             )
-        if not 0 < share < 1:
+        if not (isinstance(share, float | np.floating) and 0 < share < 1):
             raise ValueError(f"public_share: got {share!r}; accepted: a number in (0, 1)")
         owner = np.arange(len(codes)) if persons is None else persons
         n = int(owner.max()) + 1
@@ -333,6 +339,10 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for key, value in learners.items():
             if not isinstance(value, str):
                 unused |= dict.fromkeys((f"{key}.estimator", f"{key}.params"), f"given as {key}=, an object")
+        if self.settings is not None and not (
+            isinstance(self.settings, Mapping) and all(isinstance(key, str) for key in self.settings)
+        ):
+            raise InputError(f"settings: got {self.settings!r}; accepted: as {{'teacher.size': 200}}")
         for key in self.settings or {}:
             if why := next((why for of, why in unused.items() if f"{key}.".startswith(f"{of}.")), ""):
                 raise InputError(f"settings: {key}: not here; {why}")
@@ -354,6 +364,8 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _checked(self, X: Any, *, reset: bool = False) -> Any:
         """Check features: a DataFrame with texts for its columns, anything else for numbers."""
         if self._is_table:
+            if hasattr(X, "iloc") and not len(X):
+                raise ValueError("X: 0 records; accepted: 1 or more")
             return validate_data(self, X, skip_check_array=True, reset=reset)
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
 
@@ -362,6 +374,15 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = self._checked(X)
         with _value_errors():
             return within_bounds(frames.new_records(X, self._encoder) if self._is_table else X)
+
+
+def _distinct(name: str, labels: Any) -> tuple[Any, Any]:
+    """Different labels in their order, and the number of each; ValueError where they have none."""
+    try:
+        return np.unique(labels, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in labels.tolist()})
+        raise ValueError(f"{name}: labels of type {', '.join(kinds)}; accepted: of one type") from None
 
 
 def _text(label: Any) -> str:
