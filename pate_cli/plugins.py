@@ -264,12 +264,17 @@ def _is_somebodys(module: str, file: str | None = None) -> bool:
     file = file or getattr(sys.modules.get(module), "__file__", None)
     if not file:  # of a notebook, whose owner sees the traceback
         return False
+    return _has_code_of_somebody(os.path.abspath(file), module.partition(".")[0])
+
+
+@cache  # asked of each step to each error: a repeat may have thousands
+def _has_code_of_somebody(file: str, package: str) -> bool:
     path = Path(file).resolve()
     if any(map(path.is_relative_to, OURS)):
         return False
     if not _installed(path):
         return not any(map(path.is_relative_to, _STANDARD))
-    return module.partition(".")[0] in _packages_for_pate()
+    return package in _packages_for_pate()
 
 
 @cache
