@@ -173,7 +173,11 @@ class LedgerDirectory:
         """Every ledger here; DataError if one of them cannot be read."""
         if not self.check():
             return []
-        return [self.read(path.stem) for path in sorted(self.path.glob("*.json"))]
+        try:
+            names = sorted(os.listdir(self.path))  # a glob takes a directory that it may not read for empty
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be read ({error.strerror})") from None
+        return [self.read(Path(name).stem) for name in names if name.endswith(".json")]
 
     def read(self, fingerprint: str) -> Ledger:
         """Ledger of a fingerprint; raises as `charge` does."""

@@ -1,5 +1,6 @@
 """Ledgers: exact sums, fixed public rows, files that are refused once changed."""
 
+import errno
 import hashlib
 import json
 import math
@@ -105,6 +106,19 @@ def test_no_ledger_or_one_in_a_directory_that_others_can_enter_is_refused(ledger
         lambda: ledgers.init("cd" * 32, "other", 1.0, 0.0),
     ):
         with pytest.raises(ConfigError, match="chmod 700"):
+            call()
+
+
+def test_a_directory_that_cannot_be_read_is_not_taken_for_empty(ledgers, monkeypatch):
+    """A second ledger would begin with all of the budget."""
+
+    def denied(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr("os.listdir", denied)
+    monkeypatch.setattr("os.scandir", denied)
+    for call in (ledgers.ledgers, lambda: ledgers.init(CHECKSUM, "mushroom", 1.0, 1e-5)):
+        with pytest.raises(DataError, match=r"ledger: cannot be read \(Permission denied\)"):
             call()
 
 
