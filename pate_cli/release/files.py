@@ -8,8 +8,10 @@ missing.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -44,6 +46,9 @@ FILES = (ANSWERS, STUDENT, CARD, CERTIFICATE, RESULT)
 """Every file of a release, in the order written; with generated points `POINTS` too, after the answers."""
 
 POINTS = "points.csv"
+
+_ROOM = 2**25
+"""Bytes to be left on the disk before anything is charged; students have at most a few million."""
 
 _NOTES = {
     "eps": "the guarantee of this release, with delta, for records that are not public points; all releases"
@@ -114,6 +119,8 @@ def claim(directory: Path, result: Mapping[str, Any]) -> None:
     accepted = "a new or an empty directory for a release, that can be written"
     try:
         directory.mkdir(parents=True, exist_ok=True)
+        if shutil.disk_usage(directory).free < _ROOM:  # else its budget is spent, and no student to show
+            raise OSError(errno.ENOSPC, f"less than {_ROOM >> 20} MB are left on its disk")
         with (directory / RESULT).open("xb") as file:
             file.write(to_json(result))
     except OSError as error:

@@ -1,9 +1,10 @@
-"""A release that is interrupted: what is charged is said, and what is paid for is written."""
+"""A release that is cut short: what is charged is said, and what is paid for is written."""
 
 import errno
 import json
 import os
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -60,6 +61,16 @@ def test_a_charge_that_is_on_disk_is_said_though_its_writer_did_not_come_back(
     assert json.loads((place / "out" / "result.json").read_text())["message"] == said
     if code == 130:
         assert "its budget is charged" in " ".join(capsys.readouterr().out.split())
+
+
+def test_on_a_disk_without_room_for_a_release_nothing_is_charged(place, monkeypatch, capsys):
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=2**20))
+    assert cli.main(RELEASE) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith(f"pate: hydra.run.dir: got '{place}/out'; accepted: a new or an empty directory ")
+    assert said.endswith("(less than 32 MB are left on its disk; nothing is charged)")
+    assert not _kinds()
+    assert not (place / "out").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
