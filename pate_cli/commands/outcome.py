@@ -88,8 +88,9 @@ def recipe_in(directory: Path) -> str:
 def load(directory: Path, key: str) -> RecipeOutcome | None:
     """Read an outcome back; None if there is none, it is damaged, or its key is another."""
     try:
-        first, *others = lines = list(csv.DictReader(io.StringIO((directory / FILE).read_text("utf-8"))))
-        if any(line["key"] != key for line in lines):
+        text = (directory / FILE).read_text("utf-8")
+        first, *others = lines = list(csv.DictReader(io.StringIO(text)))
+        if not text.endswith("\n") or any(line["key"] != key for line in lines):
             return None
         verdicts = [Verdict.read(line) for line in lines] if others or first.get("claim") else []
         if len(verdicts) != int(first["verdicts"]):
