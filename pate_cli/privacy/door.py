@@ -94,10 +94,11 @@ class Door:
         releases : int, optional
             How many releases this is, along the first axis; by default the kind says so. See the class.
         """
-        least = kind.count(value) if value.size or releases is None else 0
-        passing = Passing(kind, value, least if releases is None else releases)
-        if passing.releases < least:
-            raise ValueError(f"{releases} releases of {type(kind).__name__}; accepted: {least} or more")
+        stated = kind.count(value) if value.size or releases is None else 0
+        passing = Passing(kind, value, stated if releases is None else releases)
+        if passing.releases < (least := max(stated, min(value.size, 1))):
+            counted = f"{passing.releases} releases of {type(kind).__name__}"
+            raise ValueError(f"{counted}; accepted: {least} or more")
         self._refuse(kind)
         self.spent.pay(passing.event, passing.releases)
         return self._pass(passing, lambda: kind.draw(self.noise, value))

@@ -106,3 +106,14 @@ def test_what_is_paid_once_is_equal_to_no_other():
     for _ in range(2):
         account.pay(Own(1.0))
     assert compose(account, 1e-5) == (2.0, 0.0)
+
+
+def test_a_kind_cannot_make_a_value_free():
+    class Free(LaplaceNoise):
+        def count(self, value):
+            return 0
+
+    door = Door.seeded(0)
+    with pytest.raises(ValueError, match="0 releases of Free; accepted: 1 or more"):
+        door.release(np.ones(3), Free(sensitivity=1.0, scale=1.0))
+    assert not door.spent
