@@ -10,6 +10,7 @@ from typing import Any
 from pate_cli import datasets, learners, mechanisms, students, teachers
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
+from pate_cli.plugins import calling
 from pate_cli.runs.evaluation import Evaluation
 from pate_cli.runs.guarantee import WholeMechanism, calibrate_whole
 from pate_cli.runs.lost_in_noise import lost_in_noise
@@ -203,9 +204,10 @@ def _prepared(config: RunConfig, dataset: Dataset, C: int, *, exact: bool) -> Pr
         raise ConfigError("teacher.count", mechanism.n_teachers, accepted)
     most_eps, most_delta = config.eps * _ROUNDED, delta * _ROUNDED
     if guarantee.data_dependent or guarantee.eps > most_eps or guarantee.delta > most_delta:
-        raise RuntimeError(
-            f"{mechanism.name} promises {guarantee}; asked: eps={config.eps:g}, delta={delta:g}"
-        )
+        with calling(type(mechanism)):
+            raise RuntimeError(
+                f"{mechanism.name} promises {guarantee}; asked: eps={config.eps:g}, delta={delta:g}"
+            )
     seen = replace(setting, student_mapped=setting.student_mapped and mechanism.sees_features)
     return Prepared(config, dataset, sizes, mechanism.n_teachers, whole, seen)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from pate_cli import datasets
 from pate_cli.checks import Whole, option
@@ -109,6 +110,11 @@ def persons(data: Dataset, of: np.ndarray) -> Dataset:
         ("dataset", lambda data: replace(data, X=np.where(data.X == 7, np.nan, data.X))),
         ("dataset", lambda data: persons(data, np.arange(100) + 1)),
         ("dataset", lambda data: replace(data, persons=np.arange(100))),
+        ("dataset", lambda data: persons(data, np.arange(100.0))),
+        ("dataset", lambda data: persons(data, list(range(100)))),
+        ("dataset", lambda data: replace(data, checksum=12)),
+        ("dataset", lambda data: replace(data, X=sparse.coo_array(data.X))),
+        ("dataset", lambda data: replace(data, X=sparse.csc_matrix(data.X))),
         ("dataset", lambda data: replace(data, public=Part(data.X[:, :1], None, "b"))),
         ("dataset", lambda data: replace(data, test=Part(data.X, data.y + 5, "b"))),
         ("dataset", lambda data: replace(data, warnings=("two\nlines",))),

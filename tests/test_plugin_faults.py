@@ -292,3 +292,35 @@ def test_no_release_costs_nothing_or_less(what, pate, tmp_path):
     assert (code, err.count("\n")) == (2, 1), err
     assert "mine_mechanism.Mine.release, " in err
     assert re.search("accepted: .*(0|1|20) or more", err), err
+
+
+LOSS = 'PrivacyLoss(self.ell * self.eps0, 0.0, f"{self.ell} exponential mechanisms")'
+DECLARED = "@dataclass(frozen=True)\nclass Options("
+PROMISES = {
+    "no dataclass": (DECLARED, "class Options(", "a module whose Options is a frozen dataclass"),
+    "a method's name": ("share: float", "label: float", "options have other names than label, of Mech"),
+    "a tuple": (LOSS, "(8.0, 0.0)", "(TypeError: guarantee is a tuple; accepted: a property, of a Priv"),
+    "a method": ("    @property\n    def guarantee", "    def guarantee", "guarantee is a method; accepted"),
+    "no number": (LOSS, LOSS.replace("self.ell *", "float('nan') *"), "guarantee of eps nan, delta 0.0"),
+    "too much": (LOSS, LOSS.replace("self.ell *", "2 * self.ell *"), "promises PrivacyLoss(eps=16.0"),
+    "an array": ('{"ell": self.ell', '{"ell": np.arange(3)', "describe: 'ell' is a ndarray; accepted"),
+    "a list": ('{"ell": self.ell, "eps_per_query": self.eps0}', "[8]", "describe gives a list; accepted"),
+}
+
+
+@pytest.mark.parametrize("what", PROMISES)
+def test_what_a_mechanism_says_of_itself_is_checked(what, pate, tmp_path):
+    """Each ended with a traceback."""
+    right, wrong, told = PROMISES[what]
+    source = (EXAMPLE / SOURCES["mechanism"]).read_text()
+    assert source.count(right) == 1
+    (tmp_path / "mine_mechanism.py").write_text(source.replace(right, wrong))
+    code, out, err = pate("dataset", "", RUN.replace("run", "plan", 1))
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert told in err
+
+
+def test_options_of_a_dataset_are_a_dataclass(pate):
+    code, _, err = pate("dataset", "", "plan dataset=mine eps=8", "\n\nclass Options:\n    pass\n")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "accepted: a module whose Options is a frozen dataclass" in err

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import os
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +88,8 @@ def find(name: str) -> Any:
         raise ConfigError("dataset.name", name, names(), typed_own("dataset", name))
     if not (hasattr(module, "Options") and hasattr(module, "load")):
         raise ConfigError("dataset.name", name, "a module with Options and load; see docs/extending.md")
+    if not is_dataclass(module.Options):
+        raise ConfigError("dataset.name", name, "a module whose Options is a frozen dataclass")
     return module
 
 

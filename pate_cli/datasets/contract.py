@@ -32,13 +32,14 @@ def _faults(data: Dataset) -> Iterator[str]:
     yield from _codes(data.y, data.n_records, len(names))
     if data.classes_from_private and len(np.unique(data.y)) < 2:  # else one record would decide it
         yield "records of one class alone"
-    if not (data.checksum and data.source):
-        yield "no checksum, or no source"
+    if not all(isinstance(text, str) and text for text in (data.checksum, data.source)):
+        yield "no checksum, or no source, which are texts"
     if (data.persons is None) != (data.person_column is None):
         yield "persons without a name, or a name without persons"
-    if data.persons is not None:
-        counts = np.bincount(data.persons) if data.persons.min() >= 0 else np.zeros(1)
-        if len(data.persons) != data.n_records or not counts.all():
+    if (persons := data.persons) is not None:
+        if not (isinstance(persons, np.ndarray) and persons.dtype.kind in "iu"):
+            yield "persons is no array of whole numbers"
+        elif persons.shape != (data.n_records,) or persons.min() < 0 or not np.bincount(persons).all():
             yield "persons are not numbered from 0 without a gap"
     for name, part in (("public", data.public), ("test", data.test)):
         if part is None:
@@ -67,6 +68,8 @@ def _codes(y: Any, n: int, n_classes: int, least: int = 0) -> Iterator[str]:
 def _features(X: Any, encoder: Any) -> Iterator[str]:
     if len(getattr(X, "shape", ())) != 2:
         yield "X is no array of two dimensions"
+    elif sp.issparse(X) and X.format != "csr":
+        yield f"X is a sparse matrix of format {X.format}, not csr"
     elif hasattr(X, "dtypes"):
         if encoder is None:
             yield "X is a table, and there is no encoder"

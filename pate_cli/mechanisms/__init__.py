@@ -13,6 +13,7 @@ from typing import Any
 from pate_cli.checks import read_options
 from pate_cli.errors import ConfigError, typed_own
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.contract import check_promise, lacks
 from pate_cli.mechanisms.options import MechanismOptions
 from pate_cli.plugins import calling, find_module, refuse_namesakes
 from pate_cli.types import Setting
@@ -41,10 +42,7 @@ def find(name: str) -> Any:
     module = find_module("mechanism.name", name, GROUP)
     if module is None:
         raise ConfigError("mechanism.name", name, names(), typed_own("mechanism", name))
-    options = getattr(module, "Options", object)
-    ours = isinstance(options, type) and issubclass(options, MechanismOptions)
-    if not ours or not hasattr(module, "calibrate"):
-        accepted = "a module with Options, of MechanismOptions, and calibrate (docs/extending.md)"
+    if accepted := lacks(module):
         raise ConfigError("mechanism.name", name, accepted)
     return module
 
@@ -77,4 +75,6 @@ def calibrated(name: str, options: MechanismOptions, setting: Setting) -> Mechan
     if not isinstance(mechanism, Mechanism):
         accepted = f"a module whose calibrate returns a Mechanism, not {type(mechanism).__name__}"
         raise ConfigError("mechanism.name", name, accepted)
+    with calling(type(mechanism)):
+        check_promise(mechanism)
     return mechanism
