@@ -15,7 +15,7 @@ from typing import Any
 
 from pate_cli.errors import Terminated
 
-__all__ = ["exit_with_parent", "held", "interrupts_held", "terminable"]
+__all__ = ["exit_with_parent", "held", "interrupts_held", "start_joblib", "terminable"]
 
 _WATCH = 1.0
 """Seconds between two looks at whether the process that started this one is still there."""
@@ -58,6 +58,17 @@ def interrupts_held(*others: signal.Signals) -> Iterator[None]:
             yield
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def start_joblib() -> None:
+    """Start the process in which joblib tidies up, before joblib does.
+
+    A terminal that closes would end it, and its successor print a traceback for each thing it never saw.
+    """
+    from joblib.externals.loky.backend import resource_tracker
+
+    with interrupts_held():
+        resource_tracker.ensure_running()
 
 
 @contextlib.contextmanager

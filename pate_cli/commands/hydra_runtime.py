@@ -18,7 +18,7 @@ from pate_cli.config import hydra_composition
 from pate_cli.config.command_line import CommandLine
 from pate_cli.engine.rows import Row, as_typed
 from pate_cli.errors import InputError
-from pate_cli.signals import exit_with_parent, terminable
+from pate_cli.signals import exit_with_parent, start_joblib, terminable
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -122,6 +122,8 @@ def run_by_hydra(
     sys.argv = argv
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come back to us
     callbacks: list[str] = []
+    if line.multirun:  # perhaps by hydra/launcher=joblib
+        start_joblib()
     try:
         with _noted(callbacks):
             run_one()

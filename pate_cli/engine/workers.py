@@ -243,7 +243,8 @@ def check_cluster(address: str | None) -> None:
 
 
 def _quiet() -> None:
-    """Silence Dask's log, which has tracebacks when a connection is lost."""
+    """Silence Dask's log, which has tracebacks when a connection is lost or Ctrl-C comes."""
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)  # of its tasks that nobody waits for then
     for handler in logging.getLogger("distributed").handlers:
         handler.setLevel(logging.CRITICAL + 1)
 

@@ -19,6 +19,7 @@ from pate_cli.errors import BudgetSpent, ConfigError, InputError
 from pate_cli.mechanisms import SampledAttack, VoteMechanism
 from pate_cli.mechanisms.votes import VoteAttack
 from pate_cli.privacy.door import Door
+from pate_cli.signals import start_joblib
 from pate_cli.testing.door_checks import Run, moved, output, paid, replayed
 from pate_cli.testing.failure import CheckFailed, require
 from pate_cli.testing.forms import LABELS, Form, K, votes_of
@@ -209,6 +210,7 @@ def alike(form: Form) -> str:
     from joblib import Parallel, delayed
 
     form = replace(form, fits=None)
+    start_joblib()
     here = _numbers(form)
     for numbers in Parallel(n_jobs=2)(delayed(_numbers)(form) for _ in range(2)):
         same = all(map(np.array_equal, here, numbers, [True] * len(here)))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -85,7 +89,7 @@ def test_an_error_comes_back_as_it_was_or_in_words():
         ("dask", {signal.SIGINT, signal.SIGHUP}),  # which ends its workers by SIGTERM
     ],
 )
-def test_workers_use_one_thread_leave_signals_to_us_and_start_no_workers(where, unseen):
+def test_workers_use_one_thread_leave_signals_to_us_and_start_no_workers(where, unseen, caplog):
     with open_workers(ComputeConfig(name=where, workers=2)) as workers:
         attempts = dict(workers.spread(surroundings, None, range(4)))
     for attempt in attempts.values():
@@ -93,6 +97,23 @@ def test_workers_use_one_thread_leave_signals_to_us_and_start_no_workers(where, 
         assert (threads, count) == ({1}, 1)
         assert blocked >= unseen
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, []) & unseen
+    if where == "dask":  # one of its tasks, that Ctrl-C has cut off
+        loop = asyncio.new_event_loop()
+        loop.call_exception_handler({"message": "Task exception was never retrieved"})
+        loop.close()
+    assert "asyncio" not in {record.name for record in caplog.records}
+
+
+def test_a_terminal_that_closes_does_not_end_the_process_in_which_joblib_tidies_up():
+    """Its successor printed a traceback for each file and semaphore."""
+    code = (
+        "from pate_cli.signals import start_joblib; start_joblib()\n"
+        "from joblib.externals.loky.backend.resource_tracker import _resource_tracker as tracker\n"
+        "print(open(f'/proc/{tracker._pid}/status').read())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    blocked = int(re.search(r"SigBlk:\s*(\w+)", done.stdout)[1], 16)
+    assert blocked >> (signal.SIGHUP - 1) & 1
 
 
 def test_stopping_early_is_not_a_warning():
