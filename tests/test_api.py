@@ -186,6 +186,7 @@ def test_sparse_records_and_pipelines():
             {"settings": {"evaluate": 0.1}},
             "settings: evaluate: not here; the card of `pate run release=true`",
         ),
+        ({"settings": {"eps": 9.0}}, "settings: eps: not here; it is a parameter by itself"),
         ({"settings": ["eps"]}, r"settings: got \['eps'\]; accepted: as {'teacher.size': 200}"),
         ({"settings": {1: 2}}, r"settings: got {1: 2}; accepted: as {'teacher.size': 200}"),
         ({"public_share": "a"}, r"public_share: got 'a'; accepted: a number in \(0, 1\)"),

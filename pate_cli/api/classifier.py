@@ -335,7 +335,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if isinstance(value, str):
                 overrides.append(f"{key}.estimator={value}" if "." in value else f"{key}={value}")
         raw = compose(overrides)
-        unused = dict(_UNUSED)
+        unused = _UNUSED | dict.fromkeys(("eps", "delta", "mechanism.name"), "it is a parameter by itself")
         for key, value in learners.items():
             if not isinstance(value, str):
                 unused |= dict.fromkeys((f"{key}.estimator", f"{key}.params"), f"given as {key}=, an object")
