@@ -113,6 +113,8 @@ def persons(data: Dataset, of: np.ndarray) -> Dataset:
         ("dataset", lambda data: persons(data, np.arange(100.0))),
         ("dataset", lambda data: persons(data, list(range(100)))),
         ("dataset", lambda data: replace(data, checksum=12)),
+        ("dataset", lambda data: replace(data, X=np.ma.masked_equal(data.X, 7))),
+        ("dataset", lambda data: replace(data, X=data.X.view(np.matrix))),
         ("dataset", lambda data: replace(data, X=sparse.coo_array(data.X))),
         ("dataset", lambda data: replace(data, X=sparse.csc_matrix(data.X))),
         ("dataset", lambda data: replace(data, public=Part(data.X[:, :1], None, "b"))),

@@ -75,7 +75,8 @@ def _features(X: Any, encoder: Any) -> Iterator[str]:
             yield "X is a table, and there is no encoder"
     elif not hasattr(X, "shards"):
         values = X.data if sp.issparse(X) else X
-        if not isinstance(values, np.ndarray) or values.dtype.kind not in "biuf":
+        # rows of a np.matrix multiply otherwise, and a masked array has numbers where it has none
+        if type(values) not in (np.ndarray, np.memmap) or values.dtype.kind not in "biuf":
             yield "X is no array of numbers, csr_matrix or DataFrame"
         elif not np.isfinite(values).all():
             yield "X has numbers that are not finite"
