@@ -130,8 +130,7 @@ def fit_dense(
 
 def _stacked(count: int, most: int) -> int:
     """Parts in each of the fewest stacks of one size."""
-    stacks = -(-count // max(1, most))
-    return -(-count // stacks)
+    return -(-count // -(-count // max(1, most)))
 
 
 def _dense_newton(
