@@ -237,6 +237,14 @@ def test_what_the_methods_of_a_table_share_is_not_changed(what, pate, tmp_path):
     assert "(ValueError: assignment destination is read-only)" in err
 
 
+def that_releases(where, pate, *lines):
+    """Run a mechanism of a plug-in whose `release` has these lines."""
+    head, _, _ = MECHANISM.partition("        raise")
+    body = "".join(f"        {line}\n" for line in lines)
+    (where / "mine_mechanism.py").write_text(head + body)
+    return pate("dataset", "", RUN)
+
+
 WRONG = {
     "a label": (
         "answers.labels + 7",
@@ -256,15 +264,14 @@ WRONG = {
 def test_answers_that_are_none_are_refused(what, pate, tmp_path):
     """A student learned from labels of no class, and was right on no record."""
     made, told = WRONG[what]
-    head, _, _ = MECHANISM.partition("        raise")
-    lines = [
-        "        from dataclasses import replace",
-        "        answers = super().release(private, public, door, rng).answers",
-        f"        return Released(None, replace(answers, labels={made}))",
-    ]
-    source = "from pate_cli.types import Released\n" + head + "\n".join(lines) + "\n"
-    (tmp_path / "mine_mechanism.py").write_text(source)
-    code, _, err = pate("dataset", "", RUN)
+    code, _, err = that_releases(
+        tmp_path,
+        pate,
+        "from dataclasses import replace",
+        "from pate_cli.types import Released",
+        "answers = super().release(private, public, door, rng).answers",
+        f"return Released(None, replace(answers, labels={made}))",
+    )
     assert (code, err.count("\n")) == (2, 1), err
     assert err.startswith(f"pate: mine_mechanism.Mine failed (ValueError: {told}"), err
 
@@ -281,14 +288,13 @@ FREE = {
 @pytest.mark.parametrize("what", FREE)
 def test_no_release_costs_nothing_or_less(what, pate, tmp_path):
     """It was paid back what the others cost, so a run that released more than it promised passed."""
-    head, _, _ = MECHANISM.partition("        raise")
-    lines = [
-        f"        door.release(private.votes().counts, {FREE[what]})",
-        "        return super().release(private, public, door, rng)",
-    ]
-    imports = "from pate_cli.privacy.kinds import ExponentialChoice, GammaNoise, LaplaceNoise\n"
-    (tmp_path / "mine_mechanism.py").write_text(imports + head + "\n".join(lines) + "\n")
-    code, _, err = pate("dataset", "", RUN)
+    code, _, err = that_releases(
+        tmp_path,
+        pate,
+        "from pate_cli.privacy.kinds import ExponentialChoice, GammaNoise, LaplaceNoise",
+        f"door.release(private.votes().counts, {FREE[what]})",
+        "return super().release(private, public, door, rng)",
+    )
     assert (code, err.count("\n")) == (2, 1), err
     assert "mine_mechanism.Mine.release, " in err
     assert re.search("accepted: .*(0|1|20) or more", err), err
