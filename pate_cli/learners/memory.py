@@ -32,8 +32,8 @@ def remembers(learner: Any, X: Any, y: Any) -> str:
     try:
         alone, again, after = (_answers(learner, fits, before) for fits in ([ours], [ours], [other, ours]))
     finally:
-        for held in before:
-            held.put_back()
+        for owner in before:
+            owner.put_back()
         random.setstate(states[0])
         np.random.set_state(states[1])  # noqa: NPY002
     moved = _alike(alone, again) and not _alike(alone, after)
@@ -123,8 +123,8 @@ def _answers(learner: Any, fits: list[Any], before: list[_Held]) -> list[Any]:
     """What copies say that are fitted one after another, the last of them, of its own records."""
     from sklearn.base import clone
 
-    for held in before:
-        held.put_back()
+    for owner in before:
+        owner.put_back()
     for X, y in fits:
         random.seed(0)
         np.random.seed(0)  # noqa: NPY002

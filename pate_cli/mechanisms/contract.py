@@ -42,8 +42,8 @@ def check_promise(mechanism: Any) -> None:
         try:
             json.dumps(value, default=_plain)
         except TypeError:
-            found = f"describe: {name!r} is a {type(value).__name__}"
-            raise TypeError(f"{found}; accepted: numbers, texts, lists and dicts") from None
+            unwritable = f"describe: {name!r} is a {type(value).__name__}"
+            raise TypeError(f"{unwritable}; accepted: numbers, texts, lists and dicts") from None
 
 
 def _plain(value: Any) -> Any:

@@ -112,8 +112,10 @@ class Door:
     def _refuse(self, kind: Kind) -> None:
         """Refuse, before the noise, a sensitivity that is none, and what has no proof for integers."""
         if not kind.sensitivity >= 0:  # a negative one would be paid back what others cost
-            told = f"sensitivity {kind.sensitivity} of {type(kind).__name__}"
-            raise ValueError(f"{told}; accepted: the most that one record moves a release, 0 or more")
+            raise ValueError(
+                f"sensitivity {kind.sensitivity} of {type(kind).__name__}; accepted: the most that one "
+                "record moves a release, 0 or more"
+            )
         if getattr(self.noise, "integers", False) and not kind.on_integers:
             raise RuntimeError(f"{type(kind).__name__} on numbers of no grain, from a source of integers")
 
