@@ -124,7 +124,7 @@ class _Notes:
     some_pooled: bool = False
 
     def may_pool(self, group: Sequence[_Line]) -> bool:
-        """Whether rows differ in their seed alone, so that their repeats are one sample."""
+        """Note in what rows differ; true if in their seed alone, so that their repeats are one sample."""
         texts = [text for _, text in group]
         unlike = [name for name in differing(texts, _names(texts)) if name != "seed"]
         self.mixed |= dict.fromkeys(unlike)
