@@ -84,8 +84,8 @@ def typed_cells(
     frame = cells(keys, [key for key in keys if names[key] in late])
     again = _coded(body, delimiter, quote, len(names))
     again |= {k for k in keys if frame[k].dtype.kind not in "iuf" or np.abs(frame[k]).max() >= MOST_EXACT}
-    if again := {key for key in again if names[key] not in late}:
-        frame[list(again)] = cells(sorted(again), again)
+    if again := sorted(key for key in again if names[key] not in late):  # as the reader has them
+        frame[again] = cells(again, again)
     # of codes, as 007, a number would lose the zeros; a number of one column only is no code
     frame.columns = list(names)
     return pd.DataFrame(columns_of(frame), copy=False), point

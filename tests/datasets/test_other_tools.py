@@ -123,6 +123,17 @@ def test_columns_of_other_programs(tmp_path, capsys):
     }
 
 
+def test_columns_that_are_read_again_keep_their_places(tmp_path, capsys):
+    # where cells are quoted, 07 may be a code of any column; the eighth and the ninth changed places
+    columns = {f"g{at}": lambda i: "pq"[i % 2] for at in range(4)}
+    columns |= {"when": lambda i: f"2023-01-{1 + i % 28:02d} 07:30", "said": lambda i: 'an "a"' * (i % 2)}
+    columns |= {f"x{at}": lambda i, at=at: f"{at}.{i % 9 + 1}" for at in range(6, 10)} | {"y": label}
+    path = table(tmp_path / "f.csv", columns)
+    code, said = described(capsys, path, "--target", "y", "--set", "said.kind=ignored")
+    assert code == 0
+    assert [c["low"] for c in said["columns"][6:10]] == [6.1, 7.1, 8.1, 9.1]
+
+
 ASKED = {
     "years of two digits": ("d", lambda i: f"{1 + i % 28:02d}.{1 + i % 12:02d}.{30 + i % 60}", "--set"),
     "numbers beside percent": ("d", lambda i: f"{i % 90}%" if i % 3 else f"0.{i % 90:02d}", "--set"),
