@@ -82,9 +82,9 @@ def typed_cells(
         return read
 
     frame = cells(keys, [key for key in keys if names[key] in late])
-    again = _coded(body, delimiter, quote, len(names))
-    again |= {k for k in keys if frame[k].dtype.kind not in "iuf" or np.abs(frame[k]).max() >= MOST_EXACT}
-    if again := sorted(key for key in again if names[key] not in late):  # as the reader has them
+    coded = _coded(body, delimiter, quote, len(names))
+    coded |= {k for k in keys if frame[k].dtype.kind not in "iuf" or np.abs(frame[k]).max() >= MOST_EXACT}
+    if again := sorted(key for key in coded if names[key] not in late):  # as the reader has them
         frame[again] = cells(again, again)
     # of codes, as 007, a number would lose the zeros; a number of one column only is no code
     frame.columns = list(names)
