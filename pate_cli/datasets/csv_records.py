@@ -27,6 +27,7 @@ from pate_cli.datasets.other_lines import (
     header_of,
     is_footer,
     is_record,
+    is_rule,
     may_be_below,
     n_filled,
     uncomment_header,
@@ -81,7 +82,7 @@ def _plain_records(raw: bytes, written: Written, columns: Mapping[str, Column]) 
         next(iter(rows_of(t, written.delimiter, written.quote))) for t in (head, second, last)
     )
     names = _names(cells, written)
-    if may_be_below(end) or are_units(below):
+    if may_be_below(end) or are_units(below) or is_rule(below):
         return None
     if written.header and not _is_plain_header(raw, cells, names, ends, written, columns):
         return None
@@ -215,12 +216,16 @@ def _without_comments(rows: list[_Row], written: Written, columns: Collection[st
 
 
 def _leave_out_below_header(rows: list[_Row], names: list[str], written: Written) -> None:
-    """Leave out the questions of a survey (Qualtrics), a rule, and the header wherever it stands again."""
+    """Leave out the questions of a survey (Qualtrics), rules, and the header wherever it stands again."""
     texts = next((i for i, (_, c) in enumerate(rows[:2]) if sum(t[:11] == '{"ImportId"' for t in c) > 1), -1)
     for line, cells in [rows.pop(0) for _ in range(texts + 1)]:
         written.skip(line, "a question", cells)
-    if rows and re.fullmatch(r"[-=+ ]{5,}", "".join(rows[0][1])):
-        written.skip(rows[0][0], "a rule", rows.pop(0)[1])
+    rules = [
+        row for at, row in enumerate(rows) if is_rule(row[1]) and len(row[1]) in (1, len(names) * (not at))
+    ]
+    for line, cells in rules if len(names) > 1 else []:
+        written.skip(line, "a rule", cells)
+        rows.remove((line, cells))
     for line, cells in [row for row in rows if written.header and _names(row[1], written) == names]:
         written.skip(line, "the header again", cells)
         rows.remove((line, cells))

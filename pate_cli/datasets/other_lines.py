@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from pate_cli.datasets.column import MISSING, NO_NUMBER, NUMBER, Column
+from pate_cli.datasets.column import NUMBER, Column, is_missing
 from pate_cli.datasets.names import normal
 
 __all__ = ["are_row_names", "are_units", "declared_units", "has_level", "header_of", "is_footer", "is_record"]
-__all__ += ["may_be_below", "n_filled", "n_named", "uncomment_header", "units_of", "usual_of"]
+__all__ += ["is_rule", "may_be_below", "n_filled", "n_named", "uncomment_header", "units_of", "usual_of"]
 __all__ += ["without_comments"]
 
 _UNITS = re.compile(r"-?|(?=.*([^\W\d_]|[%‰°$€£]))[^,;:\"'_!?=<>]{1,14}")
@@ -22,7 +22,6 @@ _FIGURE = re.compile(
     r"|min|max|count)\W*",
     re.IGNORECASE,
 )
-_NO_UNIT = MISSING | NO_NUMBER
 
 
 def n_filled(cells: Iterable[str]) -> int:
@@ -51,7 +50,7 @@ def usual_of(numbers: Iterable[int]) -> int:
 def is_record(cells: Sequence[str], others: Iterable[Sequence[str]]) -> bool:
     """Whether a line names no columns: a cell is a number, but no year, or again in its column, twice."""
     texts = [normal(cell) for cell in cells]
-    open_ = {i: t for i, t in enumerate(texts) if not (t.casefold() in MISSING or NUMBER.fullmatch(t))}
+    open_ = {i: t for i, t in enumerate(texts) if not (is_missing(t) or NUMBER.fullmatch(t))}
     if not open_:
         names = [t for t in texts if t]
         counted = [[str(first + i) for i in range(len(names))] for first in (0, 1)]  # as pandas does
@@ -111,6 +110,12 @@ def are_row_names(cells: Sequence[str], n: int) -> bool:
     return list(cells) == [str(i) for i in range(1, n + 1)] or not any(map(NUMBER.fullmatch, cells))
 
 
+def is_rule(cells: Sequence[str]) -> bool:
+    """Whether a line is drawn, as databases and Markdown do below a header and at the end."""
+    filled = [cell.strip() for cell in cells if cell.strip()]
+    return bool(filled) and all(re.fullmatch(r"[-=+:][-=+ ]+[-=+:]", cell) for cell in filled)
+
+
 def are_units(cells: Sequence[str]) -> bool:
     """Whether all cells of a line are written like units: none or short, with a letter or sign, no number."""
     texts = [cell.strip(" ()[]") for cell in cells]
@@ -122,9 +127,9 @@ def units_of(rows: Sequence[tuple[int, list[str]]], names: Sequence[str]) -> dic
     if not rows or len(rows[0][1]) != len(names) or not n_filled(rows[0][1]) or not are_units(rows[0][1]):
         return {}
     written = [cell.strip(" -()[]") for cell in rows[0][1]]
-    units = {i: unit for i, unit in enumerate(written) if unit.casefold() not in _NO_UNIT}
+    units = {i: unit for i, unit in enumerate(written) if not is_missing(unit, number=True)}
     below = [[normal(row[i]) for _, row in rows[1:30] if len(row) == len(names)] for i in units]
-    filled = [[text for text in cells if text.casefold() not in MISSING] for cells in below]
+    filled = [[text for text in cells if not is_missing(text)] for cells in below]
     if not all(len(texts) > 1 and all(map(NUMBER.fullmatch, texts)) for texts in filled):
         return {}
     return {names[i]: unit for i, unit in units.items()}
@@ -137,7 +142,7 @@ def declared_units(
     if len(cells) != len(names) or not are_units(cells):
         return {}
     units = {name: text.strip(" -()[]") for name, text in zip(names, cells, strict=True)}
-    units = {name: unit for name, unit in units.items() if unit.casefold() not in _NO_UNIT}
+    units = {name: unit for name, unit in units.items() if not is_missing(unit, number=True)}
     return units if all(columns.get(name, Column("category")).kind == "number" for name in units) else {}
 
 

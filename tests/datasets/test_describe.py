@@ -347,12 +347,16 @@ def test_numbers_with_different_units_are_named(tmp_path, capsys):
 
 
 ROWS = [f"{i / 7:.2f},{'uvw'[i % 3]},{'ab'[i * i % 7 > 2]}" for i in range(60)]
+BOX = ["| v | g | y |", *(f"| {row.replace(',', ' | ')} |" for row in ROWS)]
 LAYOUTS = {
     "a header behind a #": ["# made by a tool", "#v,g,y", *ROWS],
     "names of rows without a header": ["v,g,y", *(f'"{i}",{row}' for i, row in enumerate(ROWS, 1))],
     "blanks": ["v  g y", *(row.replace(",", "  ") for row in ROWS)],
     "headers in between": ["v,g,y", *ROWS[:30], "v,g,y", *ROWS[30:]],
     "a rule": ["v|g|y", "-----+---+---", *(row.replace(",", "|") for row in ROWS), "(60 rows)"],
+    "a box of MySQL": ["+--+-+-+", *BOX[:1], "+--+-+-+", *BOX[1:], "+--+-+-+"],
+    "a table of Markdown": [BOX[0], "|---:|:--|:--|", *BOX[1:]],
+    "units above no value": ["v,g,y", "kg,,", f"---,{ROWS[0][-3:]}", *ROWS[1:]],
     "notes filled up with delimiters": ["Report,,", "v,g,y", *ROWS, ",,", "Mean,1.5,", "* as measured,,"],
     "a sum in the second column": ["v,g,y", *ROWS, ",Gesamtsumme,99"],
     "questions of Qualtrics": [
