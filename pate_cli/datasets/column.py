@@ -30,11 +30,12 @@ __all__ += ["distinct_texts", "is_missing", "levels_of", "number_of", "plain_num
 
 KINDS = ("number", "date", "category", "ignored")
 
-_OF_EXCEL = ["#null!", "#num!", "#ref!", "#value!", "#name?", "#nv", "#wert!", "#bezug!", "#zahl!", "#nom?"]
-MISSING = frozenset(
-    ["", "na", "n/a", "#n/a", "nan", "null", "?", "-", "--", "\\n", "#div/0!", "k.a.", "k. a.", "n.d.", "."]
-) | {"(null)", "[null]", "<null>", "<na>", "#valeur!", "#nombre!", *_OF_EXCEL}
-"""Cells that hold no value, in small letters, in columns of every kind."""
+MISSING = frozenset(["", "na", "n/a", "n.a.", "n. a.", "n/d", "nan", "null", "\\n", "k.a.", "k. a.", "n.d."])
+MISSING |= {"(null)", "[null]", "<null>", "<na>", "#n/a", "#nv", "#yok", "?", "-", "--", "."}
+"""Cells that hold no value, in small letters, in columns of every kind; see also `_NOTHING`."""
+
+_NOTHING = re.compile(r"#¡?[^\W\d_]+(/0)?[!?]|#[^\W\d_]/[^\W\d_]!?|-+|\.+|\?+")
+"""Errors of spreadsheets in any language, as #REF! and #N/D; rules, as weather stations print them."""
 
 ASKED = (
     frozenset(["unknown", "missing", "unbekannt", "keine angabe", "inconnu", "bilinmiyor", "refused"])
@@ -53,12 +54,16 @@ _SIGNS = "$¢£¤¥₠-⃀"
 _CODES = "EUR USD GBP CHF JPY CNY INR BRL CAD AUD NZD SEK NOK DKK PLN CZK HUF TRY RUB ZAR MXN Rs kr Fr"
 NUMBER = re.compile(
     r"(?P<limit>[<>≤≥]=?)?\s*(?P<open>\()?(?P<sign>[+-])?\s*"
-    rf"(?P<currency>[A-Z]{{0,3}}[{_SIGNS}]|(?:{_CODES.replace(' ', '|')})\.?)?\s*(?P<inner>[+-])?"
-    r"(?P<digits>[0-9]{1,3}(?:(?:[.,' ][0-9]{2})*[.,' ][0-9]{3}|(?:[.,' ][0-9]{3})+)(?:[.,][0-9]+)?"
-    r"|[0-9]+(?:[.,][0-9]+)?|[.,][0-9]+)(?P<exponent>[eE][+-]?[0-9]+)?(?P<plus>\+)?(?P<behind>-)?"
-    rf"\s*(?P<unit>[%‰{_SIGNS}]|°[CF]|[^\W\d_]{{1,8}}\.?(/[^\W\d_]{{1,3}})?[23]?)?(?P<close>\))?"
+    rf"(?P<currency>[A-Z]{{0,3}}[{_SIGNS}]|(?:{_CODES.replace(' ', '|')})\.?|%)?\s*(?P<inner>[+-])?"
+    r"(?P<digits>[0-9]{1,3}(?P<mark>[.,' ])(?:(?:[0-9]{2}(?P=mark))*|(?:[0-9]{3}(?P=mark))*)[0-9]{3}"
+    r"(?:(?!(?P=mark))[.,][0-9]+)?|[0-9]+(?:[.,][0-9]+)?|[.,][0-9]+)"
+    r"(?P<exponent>[eE][+-]?[0-9]+)?(?P<even>[.,]-{1,2}|/-)?(?P<plus>\+)?(?P<behind>-)?"
+    rf"\s*(?P<unit>[%‰{_SIGNS}]|°[CF]|[^\W\d_]{{1,8}}\.?(/[^\W\d_]{{1,3}})?[23]?|/[^\W\d_]{{1,3}})?(?P<close>\))?"
 )
-"""A number as people write it: a limit, a currency, separators, an accountant's parentheses, a unit."""
+"""A number as people write it: a limit, a currency or percent, separators, parentheses, 5.- or 5/-, a unit.
+
+One mark separates thousands, another one decimals: 10.117.238.5 is none.
+"""
 
 
 def _missing(value: Any) -> Any:
@@ -191,7 +196,8 @@ class Reading:
 def is_missing(text: str, words: Collection[str] = (), *, number: bool = False) -> bool:
     """Whether a cell without what nobody sees holds no value: it is empty, or a word for missing."""
     low = text.casefold()
-    return low in MISSING or text in words or (number and low in NO_NUMBER)
+    known = low in MISSING or text in words or (number and low in NO_NUMBER)
+    return known or (text[0] in "#-.?" and bool(_NOTHING.fullmatch(text)))
 
 
 def distinct_texts(cells: pd.Series) -> tuple[list[str], IntArray]:

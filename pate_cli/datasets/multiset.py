@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pate_cli.datasets.column import MISSING
+from pate_cli.datasets.column import is_missing
 from pate_cli.datasets.labels import identity
 from pate_cli.types import Dataset
 
@@ -101,8 +101,7 @@ def _code_of(text: Any) -> int:
     plain = identity(str(text))
     if isinstance(plain, Decimal):
         return int(_coded([float(plain)])[0])
-    word = str(plain).lower()
-    if word in MISSING:
+    if is_missing(str(plain)):
         return _NAN
     hashed = hashlib.sha256(str(plain).encode("utf-8", "replace")).digest()
     return int.from_bytes(hashed[:8], "big") | _TEXT

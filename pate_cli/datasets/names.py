@@ -25,6 +25,8 @@ _UNSEEN = (
 
 _BLANK = "\u2800"  # of Braille, which is no white space
 _APOSTROPHES = "\u2018\u2019\u201b\u02bc\u00b4\u2032"
+_ARABIC = {"\u066a": "%", "\u066b": ".", "\u066c": ","}
+"""Signs beside Arabic digits: of percent, before decimals, between thousands."""
 
 _ALPHABETS = str.maketrans(
     "АВЕЅІЈКМНОРСТУХԌЗаеіјорсухѕԁԛԝһӏёїЁЇ"  # Cyrillic
@@ -35,7 +37,7 @@ _ALPHABETS = str.maketrans(
 
 
 class _Written(dict[int, str | None]):
-    """What stands for a character in the normal form: nothing, a blank, - or ', or itself."""
+    """What stands for a character in the normal form: nothing, a blank, -, ', a digit, or itself."""
 
     def __missing__(self, code: int) -> str | None:
         character = chr(code)
@@ -49,6 +51,10 @@ class _Written(dict[int, str | None]):
             written = "-"
         elif character in _APOSTROPHES:
             written = "'"
+        elif kind == "Nd":
+            written = str(unicodedata.decimal(character))
+        elif character in _ARABIC:
+            written = _ARABIC[character]
         self[code] = written
         return written
 
@@ -60,7 +66,7 @@ def normal(text: str) -> str:
     """The form of a text in which names, labels and categories are compared; equal where they read alike.
 
     NFKC, without what nobody sees (controls, marks that join or select a variant), with one blank for
-    several, and one kind of hyphen and apostrophe.
+    several, and one kind of hyphen, apostrophe and digits: those of other scripts are 0 to 9.
     """
     if not (text.isascii() and text.isprintable()):
         text = unicodedata.normalize("NFKC", text.translate(_WRITTEN)).translate(_WRITTEN)
@@ -75,7 +81,7 @@ def shown(text: str) -> str:
 
 def _hides(character: str) -> bool:
     return not character.isascii() and (
-        _WRITTEN[ord(character)] != character or unicodedata.category(character)[0] == "M"
+        _WRITTEN[ord(character)] in (None, *" -'") or unicodedata.category(character)[0] == "M"
     )
 
 
