@@ -13,16 +13,16 @@ import numpy as np
 from pate_cli.datasets.asking import Ask, Decision, as_list, persons_ask
 from pate_cli.datasets.column import ASKED
 from pate_cli.datasets.column_names import looks_like_unit
-from pate_cli.datasets.distinct import Seen
+from pate_cli.datasets.distinct import Cells, Seen
 from pate_cli.errors import count_of, shortened
 
-__all__ = ["FEW", "HALF", "NEARLY", "decide_texts", "identified"]
+__all__ = ["FEW", "HALF", "NEARLY", "decide_texts", "identified", "of_one_level"]
 
 NEARLY, HALF, FEW = 0.9, 0.5, 20
 _LONG, _WORDS = 40, 4
 """Mean length, and number of words, of a free text."""
 
-_PAIR = re.compile(r"\d+\s*/\s*\d+")
+_PAIR = re.compile(r"(?!0\d)\d+\s*/\s*(?!0\d)\d+")  # 0151/1234567 is a phone
 
 
 def decide_texts(seen: Seen, decision: Decision, target: bool) -> Decision:
@@ -34,7 +34,7 @@ def decide_texts(seen: Seen, decision: Decision, target: bool) -> Decision:
     if target or edits.get("kind") == "category":
         return decision
     if len(names) <= 1:
-        return _of_one_level(seen, names, n - n_filled, decision)
+        return of_one_level(cells, names, n, n_filled, decision)
     if _is_free_text(names, n_filled):
         return decision.ignored("free text")
     if len(names) >= FEW and sum(bool(_PAIR.fullmatch(t)) for t in names) > NEARLY * len(names):
@@ -61,15 +61,16 @@ def _with_codes(seen: Seen, decision: Decision, target: bool) -> Any:
     cells, filled = seen.cells, seen.filled
     codes = filled.sum() > 1 and cells.mask("code", lambda text: re.fullmatch("[A-Z]{2}", text))[filled].all()
     signs = seen.n(filled & cells.mask("plus", "+".__eq__)) > 1
-    word = "-" if signs else "NA" if codes and not target else ""
-    if not word or {"missing", "answers"} & cells.edits.keys():
+    words = ["-", "--", "---"] if signs else ["NA"] if codes and not target else []
+    if not words or {"missing", "answers"} & cells.edits.keys():
         return filled
-    decision.column = replace(decision.column, answers=[word])
-    same = (seen.counts > 0) & cells.mask(word, word.__eq__)
+    decision.column = replace(decision.column, answers=words)
+    same = (seen.counts > 0) & cells.mask(words[0], words.__contains__)
     if same.any() and not target:
         code = "+" if signs else cells.plain[int(np.argmax(filled))]
-        question = f"{word} ({count_of(seen.n(same), 'cell')}) is a code as {code}, not a missing value"
-        decision.asked.append(Ask(cells.name, "answers", question, as_list([word]), safe=True))
+        every = ", ".join(cells.plain[i] for i in np.flatnonzero(same))
+        question = f"{every} ({count_of(seen.n(same), 'cell')}) is a code as {code}, not a missing value"
+        decision.asked.append(Ask(cells.name, "answers", question, as_list(words), safe=True))
     return filled | same
 
 
@@ -102,10 +103,10 @@ def _levels(seen: Seen, filled: Any, decision: Decision) -> list[str]:
     return [min(texts) for texts in variants.values()]
 
 
-def _of_one_level(seen: Seen, names: Sequence[str], n_empty: int, decision: Decision) -> Decision:
+def of_one_level(cells: Cells, names: Sequence[str], n: int, n_filled: int, decision: Decision) -> Decision:
     """A column of one level, or none: constant, unless many cells beside it are empty."""
-    cells = seen.cells
-    if not names or n_empty <= 0.1 * seen.counts.sum():
+    n_empty = n - n_filled
+    if not names or n_empty <= 0.1 * n:
         return decision if cells.used else decision.ignored("constant")
     if "empty" not in cells.edits:
         question = f"an empty cell ({n_empty:,} of them) beside {shortened(repr(names[0]))}: missing, or no?"

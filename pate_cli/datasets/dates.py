@@ -74,7 +74,11 @@ DATES = {
     "mon d y": re.compile(rf"{_DAY}{_MONTH}\.? +([0-9]{{1,2}}),? +([0-9]{{4}})" + _TIME),
     "y-m": re.compile(r"((?:19|20)[0-9][0-9])[-/](0[1-9]|1[0-2])()" + _TIME),
     "m-y": re.compile(r"(0?[1-9]|1[0-2])[-/]((?:19|20)[0-9][0-9])()" + _TIME),
-    "mon y": re.compile(rf"{_MONTH}\.?[ -]+((?:19|20)[0-9][0-9])()" + _TIME),
+    "mon y": re.compile(
+        rf"{_MONTH}\.?[ -]+((?:19|20)[0-9][0-9]|(?<=\b[^\W\d_]{{3}}-)[0-9][0-9])()"
+        + _TIME  # Sep-22, of Excel
+    ),
+    "y-w": re.compile(r"((?:19|20)[0-9][0-9])-?W([0-5][0-9])(?:-?([1-7]))?" + _TIME),
 }
 _ORDERS = {"d-m-y": (2, 1, 0), "m-d-y": (2, 0, 1), "d mon y": (2, 1, 0), "mon d y": (2, 0, 1)}
 _ORDERS |= {"m-y": (1, 0, 2), "mon y": (1, 0, 2)}
@@ -85,6 +89,13 @@ CLOCK = re.compile(
     re.ASCII,
 )
 """A time of day, or a duration, as 1 days 02:03:04."""
+
+_IN_WORDS = re.compile(
+    r"P?(?:(\d+) ?[dtj][a-z.]*,? ?)?T?(?:(\d+) ?(?:h|std)[a-z.]*,? ?)?(?:(\d+) ?m[a-z.]*,? ?)?"
+    r"(?:(\d+)(?:[.,]\d+)? ?s[a-z.]*)?",
+    re.ASCII | re.IGNORECASE,
+)
+"""A duration, as 1h 20m, 1 Std. 20 Min. and PT1H20M."""
 
 HAS_CLOCK = re.compile(r"[0-9](?:[:h]|T[0-9][0-9])[0-9][0-9]")
 HAS_ZONE = re.compile(rf"(?:{_ZONE})$")
@@ -101,9 +112,12 @@ def hours_of(text: str) -> float | None:
 
 def seconds_of(text: str) -> float | None:
     """Seconds of a time of day or a duration."""
-    if not (match := CLOCK.fullmatch(text)):
+    if match := CLOCK.fullmatch(text):
+        days, *clock = match.groups()
+    elif (match := _IN_WORDS.fullmatch(text)) and any(match.groups()):
+        days, *clock = (*match.groups(), None)
+    else:
         return None
-    days, *clock = match.groups()
     return 86400.0 * int(days or 0) + _seconds(*clock)
 
 
@@ -140,7 +154,8 @@ def _days(form: str, match: re.Match[str], first: int) -> float | None:
     number = int(month) if month.isdecimal() else _MONTHS.get(name[:4], _MONTHS.get(name[:3], 0))
     years = int(year) if len(year) == 4 else first + (int(year) - first) % 100
     try:
-        whole = dt.date(years, number, int(day)).toordinal() - EPOCH
+        date = dt.date.fromisocalendar if form == "y-w" else dt.date
+        whole = date(years, number, int(day)).toordinal() - EPOCH
     except ValueError:
         return None
     ahead = re.search(r"([+-])(\d\d?)(?::?(\d\d))?$", zone) if zone else None

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from pate_cli.datasets.asking import Ask, Decision
-from pate_cli.datasets.categories import FEW, HALF, NEARLY, decide_texts, identified
+from pate_cli.datasets.categories import FEW, HALF, NEARLY, decide_texts, identified, of_one_level
 from pate_cli.datasets.column import MOST_EXACT, NO_NUMBER, Column, number_of
 from pate_cli.datasets.column_names import looks_like_unit
 from pate_cli.datasets.dates import CLOCK, DATES, HAS_CLOCK, HAS_ZONE, days_of, seconds_of
 from pate_cli.datasets.distinct import Cells, Seen
+from pate_cli.datasets.labels import texts_of
 from pate_cli.errors import count_of, shortened
 from pate_cli.types import FloatArray
 
@@ -26,8 +27,12 @@ __all__ = ["decide", "point_of"]
 _MOST_RANGES = 500
 _SENTINELS = [9.0, -1.0, -7.0, -8.0, -9.0]
 _SENTINELS += [s * float(f"{nines}{d}") for s in (1, -1) for nines in ("9", "99", "999") for d in (7, 8, 9)]
+_SENTINELS += [s * nines for s in (1, -1) for nines in (99.9, 99.99, 999.9, 999.99, 9999.9, 9999.99)]
 _SENTINELS += [77.0, 88.0, 777.0, 888.0, 7777.0, 8888.0]
 _FAR_DAYS = [days_of("y-m-d")(day) or 0.0 for day in ("9999-12-31", "2999-12-31", "1900-01-01", "1899-12-30")]
+_SHORT = {"d-m-y": 3, "d mon y": 3, "mon y": 2}
+"""Forms of dates that may have a year of two digits, and where it is."""
+
 _MOST_DIGITS = 1e15
 """From there on, a spreadsheet does not keep all digits of a number."""
 
@@ -35,6 +40,7 @@ _RANGE = re.compile(
     r"[<>≤≥]?\s*[$€£]?\d+k?\s*(-|–|to|bis|à)\s*[$€£]?\d+k?|[<>≤≥]=?\s*[$€£]?\d+k|\d+\s*\+", re.IGNORECASE
 )
 _LIMIT = re.compile(r"[<>≤≥]?\s*\d+\+?")
+_BETTER, _WORSE = re.compile(r"\d+\+").fullmatch, re.compile(r"\d+-").fullmatch
 
 
 def point_of(columns: list[Cells], part: int | None, default: str) -> tuple[str, bool]:
@@ -82,7 +88,8 @@ def _judged(cells: Cells, values: FloatArray, decision: Decision) -> Decision:
         filled = filled[filled != value]
     if cells.edits.get("kind") is None:
         if (filled == filled[0]).all() and not cells.used:
-            return Decision(Column("ignored", why="constant"))
+            names = texts_of(filled[:1])
+            return of_one_level(cells, names, len(values), len(filled), Decision(Column("category")))
         if why := _identifiers(cells, filled, len(values)):
             exact = cells.values is None and filled.max() >= MOST_EXACT
             distinct = int(cells.filled.sum()) if exact else len(np.unique(filled))
@@ -212,6 +219,8 @@ def _like_numbers(seen: Seen) -> bool:
     zeros = whole & cells.mask("zeros", lambda text: len(text) > 1 and text[0] == "0")
     if whole[filled].all() and seen.n(zeros & filled) > 1:
         return False  # codes, as 01067
+    if seen.n(cells.mask("better", _BETTER) & filled) > 1 < seen.n(cells.mask("worse", _WORSE) & filled):
+        return False  # marks, as 2+ and 3-
     if filled.sum() < _MOST_RANGES:
         ranges = filled & cells.mask("range", _RANGE.fullmatch)
         if 2 * ranges.sum() > filled.sum() and (ranges & ~cells.mask("limit", _LIMIT.fullmatch)).any():
@@ -263,8 +272,7 @@ def _date(seen: Seen, before: Decision) -> Decision | None:
     order, unsure = _order(seen) if "d-m-y" in forms else ("d-m-y", "")
     shown = " or ".join(order if form == "d-m-y" else form for form in DATES if form in forms)
     questions = [unsure] if unsure else []
-    short = {"d-m-y", "d mon y"} & forms.keys()
-    if short and seen.n(filled & cells.mask("century", _of_two_centuries)) > 1:
+    if _SHORT.keys() & forms.keys() and seen.n(filled & cells.mask("century", _of_two_centuries)) > 1:
         questions.append(
             f"do years of two digits begin in 1930, as spreadsheets have it, or in 1950 ({shown})?"
         )
@@ -306,8 +314,9 @@ def _order(seen: Seen) -> tuple[str, str]:
 
 def _of_two_centuries(text: str) -> bool:
     """Whether the year of a date has two digits, which programs take for one of 19.. or of 20.. ."""
-    match = DATES["d-m-y"].fullmatch(text) or DATES["d mon y"].fullmatch(text)
-    return match is not None and len(match[3]) == 2 and 30 <= int(match[3]) <= 68  # Excel's, and POSIX's
+    matches = ((DATES[form].fullmatch(text), at) for form, at in _SHORT.items())
+    years = [match[at] for match, at in matches if match and len(match[at]) == 2]
+    return any(30 <= int(year) <= 68 for year in years)  # Excel's, and POSIX's
 
 
 def _above_12(number: int, text: str) -> bool:
@@ -319,10 +328,11 @@ def _above_12(number: int, text: str) -> bool:
 def _time(seen: Seen, before: Decision) -> Decision | None:
     """Decide on times of day or durations; None if it is a column of others."""
     cells = seen.cells
-    clock = seen.filled & cells.mask("time", CLOCK.fullmatch)
-    if seen.n(clock) < max(2, NEARLY * seen.weight):
+    clock = seen.filled & cells.mask("time", lambda text: seconds_of(text) is not None)
+    several = cells.mask("several", lambda text: text[:1] == "P" or len(re.findall(r"\d+", text)) > 1)
+    if seen.n(clock & several) < 2 or seen.n(clock) < NEARLY * seen.weight:
         return None
-    with_seconds = cells.mask("seconds", lambda text: text.count(":") > 1)
+    with_seconds = cells.mask("seconds", lambda text: text.count(":") > 1 or not CLOCK.fullmatch(text))
     form, unit = ("h:m:s", "seconds") if seen.n(clock & with_seconds) > 1 else ("h:m", "hours")
     decision = before.instead(Column(format=form, unit=unit))
     _rest(seen, seen.filled & np.isnan(cells.parsed(form, seconds_of)), decision)

@@ -12,7 +12,7 @@ import numpy as np
 
 from pate_cli.datasets.cells import decimal_vote
 from pate_cli.datasets.column import NO_NUMBER, NUMBER, distinct_texts, is_missing, plain_numbers, unit_of
-from pate_cli.datasets.dates import DATES
+from pate_cli.datasets.dates import DATES, days_of
 from pate_cli.datasets.names import normal
 from pate_cli.types import FloatArray, IntArray
 
@@ -141,7 +141,12 @@ class Cells:
     def dates(self) -> dict[str, Any]:
         """Texts that are written like a date, by form; d-m-y stands for m-d-y, too."""
         forms = [form for form in DATES if form != "m-d-y"]
-        forms_found = self._matches(lambda text: next((f for f in forms if DATES[f].fullmatch(text)), None))
+        days = days_of("ymd")
+
+        def is_date(form: str, text: str) -> bool:  # 20240099 may be a number
+            return DATES[form].fullmatch(text) is not None and (form != "ymd" or days(text) is not None)
+
+        forms_found = self._matches(lambda text: next((f for f in forms if is_date(f, text)), None))
         return {form: np.array([f == form for f in forms_found], dtype=bool) for form in forms}
 
     @cached_property

@@ -61,6 +61,9 @@ def v(i):
         ("d-m-y", "12.03.45", "2045-03-12", 0),
         ("d-m-y from 1927", "12.03.45", "1945-03-12", 0),
         ("d-m-y from 1927", "12.03.26", "2026-03-12", 0),
+        ("mon y", "Sep-22", "2022-09-01", 0),  # Excel
+        ("y-w", "2020-W53", "2020-12-28", 0),
+        ("y-w", "2021W017", "2021-01-10", 0),
     ],
 )
 def test_a_date_of_another_program(form, text, day, hour):
@@ -82,6 +85,10 @@ def test_what_looks_like_a_date_and_is_none():
     assert days_of("d mon y")("10 oak 20") is None
     assert seconds_of("1 days 02:03:04") == 93784  # pandas
     assert seconds_of("-1 days +23:00:00") == -3600
+    assert [seconds_of(text) for text in ("1h 20m", "1 Std. 20 Min.", "PT1H20M", "P1DT2S")] == [4800] * 3 + [
+        86402
+    ]
+    assert [seconds_of(text) for text in ("", "PT", "5", "20m 1h")] == [None] * 4
 
 
 def test_columns_of_other_programs(tmp_path, capsys):
@@ -103,6 +110,11 @@ def test_columns_of_other_programs(tmp_path, capsys):
         "arabic": lambda i: f"{i % 40 + 1}٫٥".translate({48 + at: 0x660 + at for at in range(10)}),
         "address": lambda i: f"{100 + i}.117.{238 - i}.{i % 9}",
         "station": lambda i: ["#N/D", "---", "n.a.", ".."][i // 10 % 4] if i % 10 == 0 else v(i),
+        "excel month": lambda i: f"{['Jan', 'Feb', 'Mar'][i % 3]}-{20 + i % 4}",
+        "week": lambda i: f"2021-W{10 + i % 30}",
+        "stay": lambda i: f"{i % 40}m" if i % 3 else f"{i % 5}h {i % 60}m",
+        "order no": lambda i: 20240100 + i,
+        "mark": lambda i: ["1-", "2+", "2", "3-"][i % 4],
         "x": v,
         "x ": lambda i: i % 5,
         "x_2": lambda i: "st"[i % 2],
@@ -130,6 +142,11 @@ def test_columns_of_other_programs(tmp_path, capsys):
         "arabic": ["number", 1.5, 40.5, 0],
         "address": ["ignored", None, None, None],
         "station": ["number", 0.14, 17, 12],
+        "excel month": ["date", "2020-01-01", "2023-03-01", 0],
+        "week": ["date", "2021-03-08", "2021-09-27", 0],
+        "stay": ["number", 0, 4 * 3600 + 54 * 60, 0],
+        "order no": ["ignored", None, None, None],
+        "mark": ["category", None, None, 0],
         "x": ["number", 0, 17, 0],
         "x_3": ["number", 0, 4, 0],
         "x_2": ["category", None, None, 0],
@@ -159,6 +176,9 @@ ASKED = {
         lambda i: "0000-00-00" if i % 12 == 0 else f"2023-01-{1 + i % 28:02d}",
         "--set",
     ),
+    "a sentinel with decimals": ("d", lambda i: "-99.9" if i % 12 == 0 else v(i), "--set"),
+    "a tick that is a number": ("d", lambda i: "" if i % 3 else 1, "--set d.empty=missing"),
+    "verdicts": ("d", lambda i: ["++", "+", "o", "-", "--"][i % 5], 'd.answers=["-","--","---"]'),
     "a class or none": ("y", lambda i: ["unknown", "a", "b"][i % 3], "--set"),
     "negative, not missing": ("d", lambda i: ["+", "-", "++"][i % 3], "--set"),
     "few persons": ("patient", lambda i: f"P{i % 12}", "--unit"),
