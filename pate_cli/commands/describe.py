@@ -226,7 +226,7 @@ def _print(table: RecordTable, described: Described, options: argparse.Namespace
 
 def _how(ask: Ask, form: Mapping[str, Any]) -> str:
     """How to answer, in words for the shell."""
-    if ask.key == "persons":  # its question says `--unit`
+    if ask.unit:  # its question says `--unit`
         return f" If not: --set {shlex.quote(ask.answer)}"
     return f"; {_answer(ask, form)}"
 
@@ -235,7 +235,7 @@ def _answer(ask: Ask, form: Mapping[str, Any]) -> str:
     """The option that answers as proposed; `form` is how the file is written."""
     if not ask.column:
         return "--no-header" if ask.key == "header" else f"--encoding {form['encoding']}"
-    if ask.key == "persons":
+    if ask.unit:
         return f"--unit {shlex.quote(ask.column)}"
     return f"--set {shlex.quote(ask.answer)}"
 

@@ -28,6 +28,7 @@ class Ask:
     question: str
     value: str
     safe: bool = False  # a run without a schema takes it as proposed
+    unit: bool = False  # proposed is that the column names persons
 
     @property
     def answer(self) -> str:
@@ -35,10 +36,11 @@ class Ask:
         return f"{self.column}.{self.key}={self.value}"
 
 
-def persons_ask(name: str, distinct: int, n: int) -> Ask:
-    """Ask whether the names in a column are persons."""
+def persons_ask(name: str, distinct: int, n: int, n_records: int) -> Ask:
+    """Ask whether the names in a column, which `n` of the records have, are persons."""
     question = f"{distinct:,} names in {n:,} records: does each name a person (--unit {shlex.quote(name)})?"
-    return Ask(name, "persons", question, "no", safe=True)
+    question += "" if n == n_records else f" Then the other {n_records - n:,} need a name, too."
+    return Ask(name, "persons", question, "no", safe=True, unit=n >= 0.9 * n_records)
 
 
 @dataclass

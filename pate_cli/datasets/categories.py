@@ -45,14 +45,16 @@ def decide_texts(seen: Seen, decision: Decision, target: bool) -> Decision:
     asked = any(ask.key == "kind" for ask in decision.asked)
     if not asked and _are_identifiers(cells.name, names, n, n_filled):
         why = "row names" if cells.row_names else "identifiers"
-        return identified(cells.name, "persons" in edits, decision.ignored(why), len(names), n_filled)
+        return identified(cells.name, "persons" in edits, decision.ignored(why), len(names), n_filled, n)
     return decision
 
 
-def identified(name: str, answered: bool, decision: Decision, distinct: int, n: int) -> Decision:
+def identified(
+    name: str, answered: bool, decision: Decision, distinct: int, n_filled: int, n: int
+) -> Decision:
     """Ask whether identifiers that repeat name persons, unless that is `answered`."""
-    if 2 < distinct < n and decision.column.why == "identifiers" and not answered:
-        decision.asked.append(persons_ask(name, distinct, n))
+    if 2 < distinct < n_filled and decision.column.why == "identifiers" and not answered:
+        decision.asked.append(persons_ask(name, distinct, n_filled, n))
     return decision
 
 

@@ -93,8 +93,8 @@ def _judged(cells: Cells, values: FloatArray, decision: Decision) -> Decision:
         if why := _identifiers(cells, filled, len(values)):
             exact = cells.values is None and filled.max() >= MOST_EXACT
             distinct = int(cells.filled.sum()) if exact else len(np.unique(filled))
-            named = "persons" in cells.edits
-            return identified(cells.name, named, Decision(Column("ignored", why=why)), distinct, len(filled))
+            named, ignored = "persons" in cells.edits, Decision(Column("ignored", why=why))
+            return identified(cells.name, named, ignored, distinct, len(filled), len(values))
     return decision
 
 

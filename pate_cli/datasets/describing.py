@@ -108,7 +108,8 @@ def describe(
         asked_of = {ask.column for ask in asked if ask.key == "persons"}
         for name, distinct in may_name_persons(table, others, asked):
             if name not in asked_of:
-                asked.append(persons_ask(name, distinct, len(table.frame)))
+                n_named = len(table.frame) - missing.get(name, 0)
+                asked.append(persons_ask(name, distinct, n_named, len(table.frame)))
     classes = _classes(observed.get(target or ""), edits.get(target or "", {}), public, rows, target)
     if target is not None:
         if n_dropped := n_records - len(table.frame):
@@ -199,12 +200,12 @@ def _decisions(
         written = table.written.units.get(name, ""), table.has_row_names(name)
         cells[name] = Cells(name, table.frame[name], decided, words, *written, used, usual, marks)
     every = list(cells.values())
-    point = point_of(every, None, usual)
+    point = _point_of(table, every, None)
     whole = {name: decide(of_column, None, point, target=name == target) for name, of_column in cells.items()}
     if marks is None:
         return whole, point[0]
     parts = range(N_PARTS)
-    points = [point_of(every, part, usual) for part in parts]
+    points = [_point_of(table, every, part) for part in parts]
     for name, decision in whole.items():
         of_column = cells[name]
         if used and name != target and decision.column.kind != "ignored":
@@ -214,6 +215,12 @@ def _decisions(
         others = [decide(of_column, part, at).column for part, at in zip(parts, points, strict=True)]
         _ask_if_parts_differ(name, decision, others, edits.get(name, {}))
     return whole, point[0]
+
+
+def _point_of(table: RecordTable, columns: list[Cells], part: int | None) -> tuple[str, bool]:
+    """What separates decimals, see `point_of`; of other than texts each column says if it is a comma."""
+    point = point_of(columns, part, table.written.decimal or ".")
+    return point if table.written.form or point[0] == "." else (".", False)
 
 
 def _warn_if_idle(cells: Cells, point: tuple[str, bool], decision: Decision) -> None:

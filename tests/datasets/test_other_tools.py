@@ -181,6 +181,11 @@ ASKED = {
     "verdicts": ("d", lambda i: ["++", "+", "o", "-", "--"][i % 5], 'd.answers=["-","--","---"]'),
     "a class or none": ("y", lambda i: ["unknown", "a", "b"][i % 3], "--set"),
     "negative, not missing": ("d", lambda i: ["+", "-", "++"][i % 3], "--set"),
+    "persons of some records": (
+        "patient",
+        lambda i: "" if i % 3 else f"P{i % 12}",
+        "--set patient.persons=no",
+    ),
     "few persons": ("patient", lambda i: f"P{i % 12}", "--unit"),
     "a record for a header": ("a", label, "--no-header"),
 }
@@ -364,6 +369,14 @@ def test_decimal_commas_between_commas_are_read_without_a_schema(tmp_path):
     columns = {"x": lambda i: v(i).replace(".", ","), "g": lambda i: "pq"[i % 2], "y": label}
     data = load("csv", path=table(tmp_path / "f.csv", columns), target="y")
     assert data.X["x"].max() == 17
+
+
+def test_decimal_commas_of_json_are_in_the_schema(tmp_path, capsys):
+    rows = [{"price": v(i).replace(".", ","), "g": "pq"[i % 2], "y": label(i)} for i in range(N)]
+    (tmp_path / "f.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    code, said = described(capsys, tmp_path / "f.jsonl", "--target", "y")
+    assert (code, said["columns"][1]["high"]) == (0, 17)
+    assert main(["plan", f"dataset={tmp_path / 'f.schema.yaml'}"]) == 0, capsys.readouterr().err
 
 
 def test_minus_beside_plus_is_a_label(tmp_path, capsys):
