@@ -19,7 +19,7 @@ __all__ = [
     "Interval",
     "mean_ci",
 ]
-__all__ += ["simultaneous"]
+__all__ += ["digits_of", "simultaneous"]
 
 LEVEL = 0.95
 FEWEST = 10  # repeats that a verdict needs: with fewer accuracies Student's t is not near its level
@@ -51,7 +51,10 @@ class Interval:
 
     @classmethod
     def of(cls, values: Iterable[float], level: float = LEVEL) -> Interval:
-        """Interval of the mean of values, at least one."""
+        """Interval of the mean of values, at least one; none where fewer than `FEWEST` are all equal.
+
+        Accuracies are shares of a few records, so two are often equal: that shows no spread, not none.
+        """
         values = [float(value) for value in values]
         n = len(values)
         if not n:
@@ -59,17 +62,16 @@ class Interval:
         if not all(map(math.isfinite, values)):
             return cls(math.nan if any(map(math.isnan, values)) else sum(values), None, n, level)
         mean = math.fsum(values) / n
+        if n < FEWEST and max(values) - min(values) <= 1e-9:
+            return cls(mean, None, n, level)
         return cls._from(mean, math.fsum((value - mean) ** 2 for value in values), n, level)
 
     @classmethod
     def of_gaps(cls, values: Iterable[float]) -> Interval:
-        """Interval of a mean difference; none where fewer than `FEWEST` repeats differ by just as much.
-
-        Accuracies are shares of a few records, so two gaps are often equal: that shows no spread, not none.
-        """
+        """Interval of a mean difference; of several repeats that are all equal it has no width."""
         interval = cls.of(values)
-        equal_gaps = interval.half_width is not None and interval.half_width <= 1e-9 < abs(interval.mean)
-        return replace(interval, half_width=None) if equal_gaps and interval.n < FEWEST else interval
+        no_gap = interval.half_width is None and interval.n > 1 and abs(interval.mean) <= 1e-9
+        return replace(interval, half_width=0.0) if no_gap else interval
 
     @classmethod
     def pooled(cls, parts: Sequence[Interval], level: float = LEVEL) -> Interval:
@@ -79,7 +81,7 @@ class Interval:
             raise ValueError("no values, so no mean")
         mean = math.fsum(part.n * part.mean for part in parts) / n
         squares = [part.n * (part.mean - mean) ** 2 for part in parts]
-        squares += [part.n * (part.n - 1) * part.standard_error**2 for part in parts if part.n > 1]
+        squares += [part.n * (part.n - 1) * part.standard_error**2 for part in parts if part.half_width]
         return cls._from(mean, math.fsum(squares), n, level)
 
     @classmethod
@@ -154,6 +156,7 @@ class Interval:
 
     def text(self, digits: int = 4, *, sign: bool = False) -> str:
         """Write it as "0.9252 ± 0.0031", a difference with its sign."""
+        digits = digits_of(self.half_width, digits)
         text = f"{self.mean:{'+' if sign else ''}.{digits}f}"
         return text if self.half_width is None else f"{text} ± {self.half_width:.{digits}f}"
 
@@ -162,6 +165,13 @@ def mean_ci(values: Iterable[float]) -> tuple[float, float]:
     """Mean and half width as two numbers, for arrays; the half width of a single value is nan."""
     interval = Interval.of(values)
     return interval.mean, math.nan if interval.half_width is None else interval.half_width
+
+
+def digits_of(half_width: float | None, digits: int) -> int:
+    """Digits that show a half width, at least so many: it is never rounded to 0."""
+    if not half_width or not 1e-9 < half_width < 0.5 * 10.0**-digits:
+        return digits
+    return math.ceil(-math.log10(half_width))
 
 
 def simultaneous(rows: int) -> float:

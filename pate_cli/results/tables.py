@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, takewhile
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.results.interval import Interval
+from pate_cli.results.interval import Interval, digits_of
 from pate_cli.terminal import out
 
 if TYPE_CHECKING:
@@ -143,7 +143,12 @@ def number(value: float | Interval | None, form: str = ".4f", ci: float | None =
         return ABSENT
     if math.isinf(value):
         return "∞"
-    return format(value, form) + ("" if ci is None else f" ± {ci:{form.lstrip('+')}}")
+    if ci is None:
+        return format(value, form)
+    if form.endswith("f"):
+        sign, digits = form[:-1].split(".")
+        form = f"{sign}.{digits_of(ci, int(digits))}f"
+    return f"{value:{form}} ± {ci:{form.lstrip('+')}}"
 
 
 def span(values: Sequence[float], form: str) -> str:

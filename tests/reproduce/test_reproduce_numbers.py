@@ -100,7 +100,7 @@ def test_few_repeats_have_no_verdict(rows):
     (verdict,) = row_verdicts([few], 0.02, quick=False, typed=[]).values()
     assert (verdict.verdict, verdict.reason) == (
         "no verdict",
-        "ours +0.0000 ± 0.0000 against the printed value: 9 repeats are fewer than 10",
+        "ours +0.0000 against the printed value: 9 repeats are fewer than 10",
     )
     claim = {"name": "x", "claim": "increases", "measure": "accuracy", "methods": ["passive"]}
     more = [dataclasses.replace(row, repeats=row.repeats[:9]) for row in done]
