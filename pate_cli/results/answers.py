@@ -13,17 +13,18 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from pate_cli.results.boards import ACCURACY, METRICS, Board, Metric
-from pate_cli.results.interval import Interval
+from pate_cli.results.interval import Interval, simultaneous
 from pate_cli.results.marks import quoted
 from pate_cli.results.means import MeasuredRow
 from pate_cli.results.settings import ALL_PRIVATE, LIMIT, MAJORITY
 from pate_cli.results.verdicts import TOO_FEW, ended
 
-__all__ = ["ALIKE", "NO_USE", "PREFERRED", "UNLIKE", "USE", "WORSE", "Advice", "advise", "measure_of"]
-__all__ += ["most_common", "repeats_that_tell"]
+__all__ = ["ALIKE", "NO_USE", "PREFERRED", "UNLIKE", "UNSURE", "USE", "WORSE", "Advice", "advise"]
+__all__ += ["measure_of", "most_common", "repeats_that_tell"]
 
 USE, ALIKE, WORSE = "use this", "no difference seen", "worse"
 NO_USE, UNLIKE = "no better than a constant answer", "other splits"
+UNSURE = f"may be {NO_USE}"
 """Verdicts on a method, beside those of `verdicts`."""
 
 _RARE = 0.8  # share of the largest class above which accuracy says little
@@ -69,13 +70,27 @@ class Advice:
             return ended(row.status)
         over = self.over_constant(name)
         if over is not None and over.sign <= 0 and (_has_interval(over) or over.mean <= 0):
-            return NO_USE
+            return NO_USE if over.high <= 0 else UNSURE
         if name == self.method:
             return USE
-        gap = self.board.lead(self.method, name, self.eps)
+        gap = self.lead(name)
         if gap is None:
             return UNLIKE
         return TOO_FEW if not _has_interval(gap) else WORSE if gap.sign > 0 else ALIKE
+
+    def lead(self, name: str, eps: float | None = None, times: int = 1) -> Interval | None:
+        """By how much the method to use is better than another, at the level of all comparisons together.
+
+        `times` as many comparisons are made: as at every eps.
+        """
+        eps = eps or self.eps
+        gap = self.board.lead(self.method, name, eps)
+        return gap and gap.at(simultaneous(times * self.comparisons(eps)))
+
+    def comparisons(self, eps: float) -> int:
+        """Pairs of methods that are compared: with the preferred one, or each with each, to choose."""
+        n = len(self.board.values(eps))
+        return n - 1 if self.method == PREFERRED else n * (n - 1) // 2
 
     @property
     def useful(self) -> bool:
@@ -87,7 +102,14 @@ class Advice:
         return self.board.lead(self.limit, self.method, eps or self.eps) if self.limit else None
 
     def over_constant(self, name: str) -> Interval | None:
-        """By how much a method is better than a constant answer, in the unit of the measure."""
+        """By how much a method is better than a constant answer, in the unit of the measure.
+
+        The intervals of all methods hold together, on new records.
+        """
+        over = self._over_constant(name)
+        return over and over.at(simultaneous(len(self.board.values(self.eps))))
+
+    def _over_constant(self, name: str) -> Interval | None:
         board, metric = self.board, self.metric
         if MAJORITY in board.baselines:
             return board.lead(name, MAJORITY, self.eps)
@@ -96,9 +118,13 @@ class Advice:
             return None
         if metric.name == ACCURACY.name and "majority_class" in row.repeats:
             gaps = (row.repeats[metric.name] - row.repeats["majority_class"]).dropna()
-            return Interval.of_gaps(gaps).times(metric.scale) if len(gaps) else None
+            return (
+                Interval.of_gaps(gaps).on_new_records(row.shared).times(metric.scale) if len(gaps) else None
+            )
         value, level = row.over(metric.name), self.constant
-        return None if value is None or level is None else value.less(level).times(metric.sign * metric.scale)
+        if value is None or level is None:
+            return None
+        return value.on_new_records(row.shared).less(level).times(metric.sign * metric.scale)
 
     @property
     def constant(self) -> float | None:
@@ -127,20 +153,29 @@ class Advice:
 
     @property
     def runner_up(self) -> str:
-        """The best of the other methods; empty if there is none."""
-        return next((name for name in self.board.values(self.eps) if name != self.method), "")
+        """The best of the other methods that it is not better than, else of all; empty if there is none."""
+        others = [name for name in self.board.values(self.eps) if name != self.method]
+        return next((name for name in others if not self._better(name, self.eps, 1)), (*others, "")[0])
 
     @property
     def best_everywhere(self) -> bool:
-        """Whether the method has the best mean at every eps, and no other has the same."""
-        means = [list(self.board.values(eps).items())[:2] for eps in self.board.budgets]
-        untied = (not second or second[0][1].mean != best[1].mean for best, *second in filter(None, means))
-        return all(first and first[0][0] == self.method for first in means) and all(untied)
+        """Whether the method is better than every other at every eps, by intervals that hold together."""
+        budgets = self.board.budgets
+        values = {eps: self.board.values(eps) for eps in budgets}
+        return all(
+            self.method in values[eps]
+            and all(self._better(name, eps, len(budgets)) for name in values[eps] if name != self.method)
+            for eps in budgets
+        )
+
+    def _better(self, name: str, eps: float, times: int) -> bool:
+        gap = self.lead(name, eps, times)
+        return gap is not None and gap.sign > 0
 
     @property
     def open(self) -> dict[str, int | None]:
         """Methods not told from the one to use, and how many repeats would tell; None: too many."""
-        pairs = {name: self.board.lead(self.method, name, self.eps) for name in self.named(ALIKE)}
+        pairs = {name: self.lead(name) for name in self.named(ALIKE)}
         return {name: repeats_that_tell(gap) if gap else None for name, gap in pairs.items()}
 
     @property
@@ -166,9 +201,10 @@ def advise(board: Board, metric: Metric | None = None) -> Advice:
     eps = min(measured or board.budgets or [math.nan], key=lambda eps: (abs(math.log(eps)), eps))
     values = board.values(eps)
     first = PREFERRED if PREFERRED in values else next(iter(values), "")
-    leads = {name: board.lead(name, first, eps) for name in values if name != first}
-    better = [name for name, lead in leads.items() if lead is not None and lead.sign > 0]
-    advice = Advice(board, eps, next(iter(better), first))
+    advice = Advice(board, eps, first)
+    leads = {name: advice.lead(name) for name in values if name != first}
+    better = [name for name, lead in leads.items() if lead is not None and lead.sign < 0]
+    advice = replace(advice, method=next(iter(better), first))
     if not advice.useful:  # another may be, with a narrower interval
         over = {name: advice.over_constant(name) for name in values}
         useful = [name for name, lead in over.items() if lead is not None and lead.sign > 0]

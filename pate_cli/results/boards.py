@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from pate_cli.results import means
 from pate_cli.results.interval import Interval
-from pate_cli.results.means import MeasuredRow, other_splits, paired_difference, pool_seeds
+from pate_cli.results.means import MeasuredRow, other_splits, pool_seeds
 from pate_cli.results.settings import BASELINES, FAMILY, LIMIT, NAMES, differing
 from pate_cli.results.tables import ABSENT
 
@@ -132,11 +133,14 @@ class Board:
         return dict(sorted(finite.items(), key=lambda item: -self.metric.sign * item[1].mean))
 
     def lead(self, method: str, reference: str, eps: float) -> Interval | None:
-        """By how much one row is better than another at the same splits, in the metric's unit."""
+        """By how much one row is better than another at the same splits, in the metric's unit.
+
+        The interval is of what is to be expected on new records.
+        """
         row, other = self.cell(method, eps), self.cell(reference, eps)
         if row is None or other is None or other_splits(row, other):
             return None
-        gap = paired_difference(row, other, self.metric.name)
+        gap = means.lead(row, other, self.metric.name)
         return gap and gap.times(self.metric.sign * self.metric.scale)
 
     def below(self, name: str, eps: float) -> Interval | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pate_cli.errors import count_of
 from pate_cli.results import sentences
-from pate_cli.results.answers import NO_USE, UNLIKE, Advice
+from pate_cli.results.answers import NO_USE, UNLIKE, UNSURE, Advice
 from pate_cli.results.boards import METRICS
 from pate_cli.results.marks import listed, name
 from pate_cli.results.means import MeasuredRow
@@ -121,7 +121,7 @@ def _why(advice: Advice) -> list[tuple[str, Any]]:
             same_end = [row for row in rows if (row.status, ended(row.status, row.n)) == (status, word)]
             budgets = ", ".join(number(row["eps"], "g") for row in same_end)
             texts.append(f"{name(method)} {word} at eps {budgets}: {same_end[-1].reason}")
-    for method in advice.named(NO_USE):
+    for method in advice.named(NO_USE, UNSURE):
         row = board.cell(method, advice.eps)
         asked, answered = (row.mean(n) if row else None for n in ("n_asked", "n_answered"))
         labels = ""
@@ -129,9 +129,8 @@ def _why(advice: Advice) -> list[tuple[str, Any]]:
             labels = f" It asked {count_of(asked, 'question')} and got {count_of(answered, 'label')}."
         lead = advice.metric.text(advice.over_constant(method), sign=True)
         lead += f" {advice.metric.unit}{_at(advice.eps)}"
-        texts.append(
-            f"{name(method)} leads a constant answer by {lead}: nothing that a model is needed for.{labels}"
-        )
+        shown = "which may be nothing" if advice.verdicts[method] == UNSURE else "nothing to need a model for"
+        texts.append(f"{name(method)} leads a constant answer by {lead}, {shown}.{labels}")
     return [("list", texts)] if texts else []
 
 
@@ -216,12 +215,13 @@ def _all_runs(advice: Advice) -> list[tuple[str, Any]]:
         board.rows, key=lambda row: (list(advice.verdicts).index(row["method"]), row["eps"] or 0)
     ):
         method, asked, answered = row["method"], row.mean("n_asked"), row.mean("n_answered")
-        gap = board.lead(advice.method, method, row["eps"]) if method != advice.method else None
+        gap = advice.lead(method, row["eps"]) if method != advice.method else None
         line = [name(method), number(row["eps"], "g"), number(row["n_teachers"] or None, ",.0f")]
         line += [f"{answered:.0f} of {asked:.0f}" if asked and answered is not None else ABSENT]
         line += [metric.level(row.over(metric.name), ci=True), metric.text(gap, sign=True), str(row.n)]
         cells.append([*line, "" if row.status == "ok" else ended(row.status, row.n)])
     note = "Labels: given, of those asked for, a mean over splits."
+    note += " Leads: at 95% for all comparisons of an eps together." * (len(board.methods) > 2)
     if len(cells) > _MOST_RUNS:
         note += f" {len(cells) - _MOST_RUNS} more are in `rows.csv`."
     table = Table(columns, cells[:_MOST_RUNS], note=note, title="All runs").filled()

@@ -12,6 +12,7 @@ __all__ = [
     "EPS_NOTE",
     "EPS_USED",
     "FEWEST",
+    "GAP_NOTE",
     "LEVEL",
     "MEASURED",
     "MOST_TIMES",
@@ -33,6 +34,10 @@ EPS_USED = (
 )
 MEASURED = "Measured on held-out records: not differentially private."
 T_NOTE = "± is half a two-sided 95% interval of Student's t, t s/sqrt(n) over n repeats"
+GAP_NOTE = (
+    "of a difference t s sqrt(1/n + r), r test records by those learned from: it is for new records, not for "
+    "the splits of these alone"
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,7 @@ class Interval:
     half_width: float | None  # None where n is 1
     n: int
     level: float = LEVEL
+    shared: float = 0.0  # see `on_new_records`
 
     @classmethod
     def of(cls, values: Iterable[float], level: float = LEVEL) -> Interval:
@@ -122,6 +128,18 @@ class Interval:
         half = None if self.half_width is None else _quantile(level, self.n) * self.standard_error
         return replace(self, half_width=half, level=level)
 
+    def on_new_records(self, shared: float) -> Interval:
+        """The interval of what is to be expected on new records, not over more splits of the same ones.
+
+        Random splits have most of their records in common, so their spread says too little. With `shared`
+        test records for each one that was learned from, the variance of the mean is about
+        ``s^2 (1/n + shared)``: C. Nadeau, Y. Bengio, Inference for the generalization error, Machine Learning
+        52, 2003.
+        """
+        if self.half_width is None:
+            return self
+        return replace(self, half_width=self.half_width * math.sqrt(1 + self.n * shared), shared=shared)
+
     def widened(self, error: float, n: int) -> Interval:
         """The same with the error of an independent mean over n repeats added; 0 for an exact number.
 
@@ -133,7 +151,10 @@ class Interval:
 
     def of_repeats(self, n: int) -> Interval:
         """The interval of n > 1 repeats with the same mean and spread."""
-        return Interval.around(self.mean, self.standard_error * math.sqrt(self.n / n), n, self.level)
+        wider = math.sqrt((1 / n + self.shared) / (1 / self.n + self.shared))
+        return replace(
+            Interval.around(self.mean, self.standard_error * wider, n, self.level), shared=self.shared
+        )
 
     def fewest_repeats(self, decides: Callable[[Interval], bool]) -> int | None:
         """Fewest repeats, more than these, whose interval decides; None beyond `MOST_TIMES` times as many."""

@@ -9,7 +9,7 @@ from typing import Any
 from pate_cli.results import sentences
 from pate_cli.results.answers import UNLIKE, USE, Advice
 from pate_cli.results.boards import Board
-from pate_cli.results.interval import T_NOTE, Interval
+from pate_cli.results.interval import GAP_NOTE, T_NOTE, Interval, simultaneous
 from pate_cli.results.marks import listed, name
 from pate_cli.results.means import flat
 from pate_cli.results.page import Fact, Page, Report, Section
@@ -164,7 +164,8 @@ def _tests(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Standing
         )
     return [
         *texts,
-        "p against the first method: Wilcoxon’s signed-rank test over data sets, corrected by Holm.",
+        "p against the first method: Wilcoxon’s signed-rank test over data sets, corrected by Holm for the "
+        "methods at one eps.",
     ]
 
 
@@ -207,6 +208,7 @@ def _winners(boards: Sequence[Board]) -> Table:
         gap = board.below(best, eps) if best else None
         first_gap = board.below(first, eps) if first in values else None
         lead = board.lead(first, second, eps) if first in values and second else None
+        lead = lead and lead.at(simultaneous(len(values) - 1))  # to the best of the others
         line = [board.name, f"{eps:g}", best or ABSENT, number(value), number(limit), metric.text(gap)]
         line.append(metric.text(first_gap) if first in values else ended(row.status))
         line.append(metric.text(lead, sign=True))
@@ -219,9 +221,10 @@ def _winners(boards: Sequence[Board]) -> Table:
         records.append(record | flat(numbers | {f"first_above_other_{metric.unit}": lead}))
     what = sentences.protected([row for board in boards for row in board.every])
     note = (
-        f"Mean {metric.words} on held-out records and differences at the same splits; {T_NOTE}. The limit is "
-        f"the {LIMIT}: it, the student on true labels and the measuring are {NOT_PRIVATE}. eps is the "
-        f"guarantee of one repeat, for {what}."
+        f"Mean {metric.words} on held-out records and differences at the same splits; {T_NOTE}, "
+        f"{GAP_NOTE}; of the first less the best other method it is corrected for the choice of that one. "
+        f"The limit is the {LIMIT}: it, the student on true labels and the measuring are {NOT_PRIVATE}. eps "
+        f"is the guarantee of one repeat, for {what}."
     )
     return Table(columns, cells, records, note)
 

@@ -15,7 +15,7 @@ from pate_cli.results.interval import Interval
 from pate_cli.results.tables import ABSENT
 
 __all__ = ["MeasuredRow", "by_settings", "flat", "other_splits", "paired_difference", "pool_seeds"]
-__all__ += ["pooled", "rows_of", "sort_keys"]
+__all__ += ["lead", "pooled", "rows_of", "sort_keys"]
 
 _SHORT = {"answered": "n_answered", "asked": "n_asked"}
 """Names of measures in recipes and tables."""
@@ -23,6 +23,7 @@ _SHORT = {"answered": "n_answered", "asked": "n_asked"}
 _OF_SEED = ("seed", "job", "row", "splits", "directory", "overrides")
 _SPLITS = ("seed", "evaluate", "split.private", "split.public", "split.mode")
 _OF_DATA = ("dataset.", "generate.")
+_SHARED = 0.22  # test records for each one learned from, of the split by default
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,12 @@ class MeasuredRow:
     def n(self) -> int:
         """Number of repeats that were done."""
         return len(self.repeats)
+
+    @property
+    def shared(self) -> float:
+        """Test records for each one that is learned from; see `Interval.on_new_records`."""
+        tested, private = self["n_test"], self["n_private"]
+        return tested / (private + (self["n_public"] or 0.0)) if tested and private else _SHARED
 
     @property
     def measures(self) -> list[str]:
@@ -143,6 +150,12 @@ def paired_difference(row: MeasuredRow, reference: MeasuredRow, name: str) -> In
     gaps = row.repeats[name] - reference.repeats[name]
     gaps = gaps[np.isfinite(gaps)]
     return Interval.of_gaps(gaps) if len(gaps) else None
+
+
+def lead(row: MeasuredRow, reference: MeasuredRow, name: str) -> Interval | None:
+    """The same with the interval of what is to be expected on new records."""
+    gap = paired_difference(row, reference, name)
+    return gap and gap.on_new_records(max(row.shared, reference.shared))
 
 
 def pooled(rows: Sequence[MeasuredRow], name: str) -> Interval | None:

@@ -37,7 +37,7 @@ _OURS = ("figure*.png", "figure*.svg", PAGE, *(f"{stem}.*" for stem in _TABLES))
 _SHORT = 24  # letters of a name that is never broken
 _TAGS = {
     "yes": ("use this", "agrees", "within the bound"),
-    "warn": ("worse", "higher than printed", "lower than printed"),
+    "warn": ("worse", "may be no better than a constant answer", "higher than printed", "lower than printed"),
     "no": ("no better than a constant answer", "cannot run", "broke off", "differs", "failed", "infeasible"),
 }
 """Verdicts with a colour, which never stands alone."""

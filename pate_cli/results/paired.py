@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pate_cli.errors import InputError
-from pate_cli.results.interval import EPS_NOTE, MEASURED, T_NOTE
-from pate_cli.results.means import MeasuredRow, by_settings, flat, other_splits, paired_difference
+from pate_cli.results.interval import EPS_NOTE, GAP_NOTE, MEASURED, T_NOTE
+from pate_cli.results.means import MeasuredRow, by_settings, flat, lead, other_splits
 from pate_cli.results.settings import differing
 from pate_cli.results.tables import ABSENT, Head, Table, number
 
@@ -34,7 +34,7 @@ def paired(rows: Iterable[MeasuredRow], method: str) -> Table:
     cells, records, footnotes = [], list[dict[str, Any]](), list[str]()
     for row in others:
         base, why = _base(row, [base for base in rows if base["method"] == method])
-        gap = paired_difference(row, base, "accuracy") if base else None
+        gap = lead(row, base, "accuracy") if base else None
         if why and why not in footnotes:
             footnotes.append(why)
         texts = [str(row["dataset"]), str(row["method"]), *(str(row[name] or ABSENT) for name in extras)]
@@ -47,7 +47,8 @@ def paired(rows: Iterable[MeasuredRow], method: str) -> Table:
         record |= {"eps": row["eps"], "of": method, "n": n}
         records.append(record | flat({"accuracy": row.over("accuracy"), "difference": gap}))
     note = f"{EPS_NOTE} Differences repeat by repeat at the same splits: above 0, better than {method}. "
-    return Table(columns, cells, records, f"{note}{MEASURED} {T_NOTE}.", footnotes, EPS_NOTE)
+    note += f"{MEASURED} {T_NOTE}, {GAP_NOTE}; each holds by itself."
+    return Table(columns, cells, records, note, footnotes, EPS_NOTE)
 
 
 def _base(row: MeasuredRow, bases: Sequence[MeasuredRow]) -> tuple[MeasuredRow | None, str]:

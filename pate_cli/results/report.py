@@ -16,7 +16,7 @@ import pandas as pd
 
 from pate_cli.errors import InputError, count_of
 from pate_cli.results import sentences
-from pate_cli.results.answers import NO_USE, UNLIKE, USE, Advice, advise, measure_of
+from pate_cli.results.answers import NO_USE, UNLIKE, UNSURE, USE, Advice, advise, measure_of
 from pate_cli.results.boards import ACCURACY, Board, Metric, boards_of
 from pate_cli.results.details import details, eps_figure, splits_of
 from pate_cli.results.many_tables import tables_report
@@ -37,7 +37,7 @@ _MOST_ROWS = 15  # of the main table
 _MOST_EPS = 5  # columns of it
 _ENDED = ("interrupted", "running", "killed")
 _FAILED = ("failed", "error")
-_ON_TERMINAL = {NO_USE: "no use here"}
+_ON_TERMINAL = {NO_USE: "no use here", UNSURE: "may be no use"}
 
 
 def report(
@@ -142,7 +142,8 @@ def main_table(advice: Advice) -> Table:
     def add_row(label: str, method: str, verdict: str, look: str) -> None:
         by_eps = [board.cell(method, eps) for eps in budgets]
         values = [metric.level(row.over(metric.name)) if row else ABSENT for row in by_eps]
-        gap = board.lead(versus, method, advice.eps) if method != versus else None
+        gap = board.lead(versus, method, advice.eps) if advice.limit else advice.lead(method)
+        gap = None if method == versus else gap
         cells.append([label, *values, metric.text(gap) if gap else "", verdict])
         looks.append(look)
 
@@ -153,7 +154,7 @@ def main_table(advice: Advice) -> Table:
         verdict = advice.verdicts[method]
         add_row(name(method), method, verdict, "pick" if verdict == USE else "")
     if MAJORITY in board.baselines or advice.constant is not None:
-        gap = board.lead(versus, MAJORITY, advice.eps)
+        gap = board.lead(versus, MAJORITY, advice.eps) if advice.limit else None
         levels = [metric.level(advice.constant)] * len(budgets)
         cells.append([advice.constant_words, *levels, metric.text(gap) if gap else "", ""])
         looks.append("ref")
@@ -162,7 +163,9 @@ def main_table(advice: Advice) -> Table:
     note = f"Mean of {splits_of(advice)} on records not used in training."
     if any(line[-2] for line in cells):
         head = "Lost" if advice.limit else metric.less.capitalize()
-        note += f" {head}: difference at the same splits, with a 95% interval."
+        n = 1 if advice.limit else advice.comparisons(advice.eps)
+        note += f" {head}: difference at the same splits, with a 95% interval"
+        note += f", which holds for all {n} comparisons together." if n > 1 else "."
     if len(order) > _MOST_ROWS:
         note += f" {len(order) - _MOST_ROWS} more methods are among all runs."
     unit = "percent" if metric.percent == "%" else metric.unit
@@ -197,7 +200,8 @@ def _notes(advice: Advice) -> list[str]:
     if math.isfinite(advice.eps) and any(row["eps"] == math.inf for row in advice.board.rows):
         hidden_parts.append("eps=inf (pate table)")
     not_shown = f" Not shown: {', '.join(filter(None, hidden_parts))}." if any(hidden_parts) else ""
-    mean = f"Mean of {splits_of(advice)}, ± half a 95% interval." if advice.repeats > 1 else "One split."
+    splits = f"Mean of {splits_of(advice)} of these records"
+    mean = f"{splits}, ± half a 95% interval." if advice.repeats > 1 else "One split."
     if not advice.method:
         methods_by_reason: dict[str, dict[str, None]] = {}
         for row in advice.board.rows:

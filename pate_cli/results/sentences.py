@@ -12,12 +12,13 @@ from pate_cli.results.answers import (
     NO_USE,
     PREFERRED,
     UNLIKE,
+    UNSURE,
     USE,
     WORSE,
     Advice,
     most_common,
 )
-from pate_cli.results.interval import Interval
+from pate_cli.results.interval import LEVEL, Interval
 from pate_cli.results.marks import listed, name, quoted
 from pate_cli.results.means import MeasuredRow
 from pate_cli.results.settings import LIMIT, RECORD
@@ -49,7 +50,7 @@ def headline(advice: Advice, data: str = "") -> str:
     if (lost := advice.lost()) is not None:
         does = f"{at.strip().capitalize()} it {_does(advice, level)}{of_data}"
         return f"Use {name(advice.method)}. {does}, {_beside_limit(advice, lost)}."
-    other = next(iter(advice.open), advice.runner_up)
+    other = advice.runner_up
     return _beside(advice, other, alone[:-1], level) if other else alone
 
 
@@ -60,8 +61,8 @@ def _no_use(advice: Advice) -> str:
     difference = f"{_points(advice, -over if over and worse else over)} {'worse' if worse else 'better'}"
     hint = f"; about {needed:,} splits would tell" if needed else ""
     return (
-        f"No method is better than a constant answer{_at(advice.eps)}, as far as {_splits(advice.repeats)} "
-        f"can tell: {name(advice.method)} is {difference}{hint}."
+        f"No method is shown to be better than a constant answer{_at(advice.eps)} by "
+        f"{_splits(advice.repeats)}: {name(advice.method)} is {difference}{hint}."
     )
 
 
@@ -76,8 +77,8 @@ def _beside_limit(advice: Advice, lost: Interval) -> str:
 def _beside(advice: Advice, other: str, alone: str, level: str) -> str:
     """Headline with the next best method; `alone` says what the method does."""
     board, metric = advice.board, advice.metric
-    gap = board.lead(advice.method, other, advice.eps)
-    if gap is None or gap.half_width is None or gap.sign == 0:
+    gap = advice.lead(other)
+    if gap is None or gap.half_width is None or gap.sign <= 0:
         behind = gap is None or gap.mean >= 0
         points = "" if gap is None else _points(advice, gap if behind else -gap)
         by = "" if gap is None else f", with {points} {metric.less if behind else metric.more}"
@@ -89,10 +90,10 @@ def _beside(advice: Advice, other: str, alone: str, level: str) -> str:
 
 
 def _does(advice: Advice, level: str) -> str:
-    """Verb phrase of a level, as "is right on 80% of unseen records"."""
+    """Verb phrase of a level, as "is right on 80% of held-out records"."""
     if advice.metric.name == "accuracy":
-        return f"is right on {level} of unseen records"
-    return f"has a {advice.metric.words} of {level} on unseen records"
+        return f"is right on {level} of held-out records"
+    return f"has a {advice.metric.words} of {level} on held-out records"
 
 
 def _level(advice: Advice, value: Interval | float | None, *, ci: bool = False) -> str:
@@ -150,7 +151,7 @@ def _others(advice: Advice) -> str:
     """Which other methods cannot be told from it, and what would tell."""
     undecided, splits = advice.open, _splits(advice.repeats)
     others = {
-        other: advice.board.lead(advice.method, other, advice.eps)
+        other: advice.lead(other)
         for other in advice.board.values(advice.eps)
         if other != advice.method and other not in undecided
     }
@@ -168,7 +169,7 @@ def _others(advice: Advice) -> str:
 def cost(advice: Advice) -> dict[float, str]:
     """What the method loses to privacy at each eps, in the unit of the measure."""
     gaps = {eps: advice.lost(eps=eps) for eps in advice.board.budgets}
-    return {eps: advice.metric.text(Interval(gap.mean, None, 1)) for eps, gap in gaps.items() if gap}
+    return {eps: advice.metric.text(gap) for eps, gap in gaps.items() if gap}
 
 
 def caution(advice: Advice) -> str:
@@ -184,16 +185,19 @@ def verdict_rule(advice: Advice) -> list[str]:
     """The meaning of the verdicts that stand in the table."""
     preferred = PREFERRED in advice.board.values(advice.eps)
     first = name(PREFERRED) if preferred else "the method with the best mean"
+    n = advice.comparisons(advice.eps)
+    together = f" (at {LEVEL:.0%} for all {n} comparisons together)" * (n > 1)
     rules = {
         USE: f"“Use this” is {first}, unless another method is better by more than the 95% interval of the "
         "difference, or that one is not better than a constant answer and another is.",
-        ALIKE: "“No difference seen”: the interval of the difference includes 0.",
-        WORSE: "“Worse”: that interval lies wholly on one side.",
+        ALIKE: f"“No difference seen”: the interval of the difference{together} includes 0.",
+        WORSE: f"“Worse”: the interval of the difference{together} lies wholly on one side.",
         TOO_FEW: "“Too few runs”: one split has no interval.",
         UNKNOWN: "“Cannot be told”: it was not measured.",
         UNLIKE: "“Other splits”: not measured at the same splits, so there is no paired difference.",
-        NO_USE: "“No better than a constant answer”: the interval of its lead over that includes 0 or "
-        "lies below.",
+        NO_USE: "“No better than a constant answer”: no part of the interval of its lead over that is above "
+        "0.",
+        UNSURE: "“May be no better than a constant answer”: the interval of its lead over that includes 0.",
         CANNOT: "“Cannot run”: refused from public numbers, before any training.",
         BROKE: "“Broke off”: an error.",
         NOT_RUN: "“Not run”: the command was ended before.",
@@ -220,8 +224,9 @@ GLOSSARY = {
     "delta": "A small probability by which the statement for eps may fail.",
     "accuracy": "Share of records, not used in training, whose class is predicted right.",
     "ROC AUC": "How often a record of a class is ranked above one of another. 50% is guessing.",
-    "±": "Half of a 95% interval of the mean over the random splits (Student’s t). If the interval of a "
-    "difference includes 0, the data cannot tell the two apart.",
+    "±": "Half of a 95% interval (Student’s t): of a level, of its mean over random splits of these records; "
+    "of a difference, of what to expect on new records, which is wider, as splits share records (Nadeau and "
+    "Bengio, 2003). If the interval of a difference includes 0, the data cannot tell the two apart.",
     "without privacy": f"The {LIMIT.removesuffix(' without privacy')} of several ordinary ones, trained on "
     "the same private records. It is what privacy is compared with; it must not be published.",
     "teacher, student": "Teachers are models trained on separate parts of the private records. The student "

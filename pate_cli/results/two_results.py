@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,9 +11,9 @@ import pandas as pd
 from pate_cli.errors import count_of
 from pate_cli.results.answers import repeats_that_tell
 from pate_cli.results.boards import ACCURACY
-from pate_cli.results.interval import EPS_NOTE, MEASURED, T_NOTE, Interval
+from pate_cli.results.interval import EPS_NOTE, GAP_NOTE, MEASURED, T_NOTE, Interval
 from pate_cli.results.marks import listed, name
-from pate_cli.results.means import MeasuredRow, flat, other_splits, paired_difference, rows_of, sort_keys
+from pate_cli.results.means import MeasuredRow, flat, lead, other_splits, rows_of, sort_keys
 from pate_cli.results.next_steps import NextStep, overrides
 from pate_cli.results.page import Report
 from pate_cli.results.settings import BASELINES, differing
@@ -45,9 +46,13 @@ def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
         return Report(answer=answer, table=tables["settings"], notes=tables["table"].footnotes, files=tables)
     a, b = rows
     why = other_splits(a, b)
-    gap = None if why else paired_difference(a, b, "accuracy")
+    gap = None if why else lead(a, b, "accuracy")
     points = gap and gap.times(100)
-    names = [f"{name(row['method'])} ({side}, {_level(row)}%)" for side, row in zip("AB", rows, strict=True)]
+    common = (a.repeats.index.intersection(b.repeats.index),) if gap else ()
+    names = [
+        f"{name(row['method'])} ({side}, {_level(row, *common)}%)"
+        for side, row in zip("AB", rows, strict=True)
+    ]
     step = None
     if points is None:
         answer = f"{listed(names)} cannot be compared split by split: {why or 'no repeat has both'}."
@@ -64,7 +69,7 @@ def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
         answer = f"{better} is better than {worse}, by {points_text} points on {points.n} splits."
     else:
         needed = repeats_that_tell(points)
-        hint = f" About {needed:,} splits would tell, if it stays." if needed else ""
+        hint = f" About {needed:,} splits of these records would tell, if it stays." if needed else ""
         points_text = ACCURACY.text(points if points.mean >= 0 else -points)
         splits = f"on {points.n} splits: the difference is {points_text} points"
         answer = f"{listed(names)} cannot be told apart {splits}.{hint}"
@@ -111,8 +116,9 @@ def _measures(records: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
             yield [words, *(number(mean, ".1f") for mean in means), ACCURACY.text(less, sign=True)]
 
 
-def _level(row: MeasuredRow) -> str:
-    return ACCURACY.level(row.over("accuracy"))
+def _level(row: MeasuredRow, common: Any = slice(None)) -> str:
+    """Accuracy, over the repeats that are compared."""
+    return ACCURACY.level(replace(row, repeats=row.repeats.loc[common]).over("accuracy"))
 
 
 def _text(key: str, row: MeasuredRow) -> str:
@@ -211,7 +217,7 @@ def _table(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], footnotes: lis
                 footnotes.append(f"{where}{side} {ended(side_row.status)}: {side_row.reason}")
         for measure in _measures_of(row, other):
             means = [side_row.over(measure) for side_row in (row, other)]
-            gap = None if why else paired_difference(row, other, measure)
+            gap = None if why else lead(row, other, measure)
             record = {"row": label or None, "measure": measure} | flat({"A": means[0], "B": means[1]})
             records.append(
                 record | flat({"difference": gap}) | {"n": gap.n if gap else 0, "reason": why or None}
@@ -223,7 +229,8 @@ def _table(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], footnotes: lis
             footnotes.append(f"{where}no paired differences: {why}")
     heads = ["row" if several else "measure", "A ± ci95", "B ± ci95", "A less B ± ci95", "n"]
     columns = [Head(head, numeric=index > 0) for index, head in enumerate(heads)]
-    note = f"{'Accuracy. ' * several}Differences repeat by repeat at the same splits. {MEASURED} {T_NOTE}."
+    note = f"{'Accuracy. ' * several}Differences repeat by repeat at the same splits. {MEASURED} "
+    note += f"{T_NOTE}, {GAP_NOTE}."
     return Table(columns, cells, records, f"{note} {EPS_NOTE}", footnotes, EPS_NOTE)
 
 

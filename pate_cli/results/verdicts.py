@@ -132,8 +132,10 @@ class Verdict:
     def record(self) -> dict[str, Any]:
         """Line of `verdicts.csv`; see `read`."""
         kept = {name: getattr(self, name) for name in _KEPT}
-        gap = vars(self.gap) if self.gap else dict.fromkeys(_GAP)
-        cases = [" ".join(map(repr, vars(case).values())) if case else "none" for case in self.cases]
+        gap = {name: getattr(self.gap, name, None) for name in _GAP}
+        cases = [
+            " ".join(repr(getattr(case, name)) for name in _GAP) if case else "none" for case in self.cases
+        ]
         named = {"claim": self.name, "verdict": self.word, **gap, **kept}
         return named | {"cases": "; ".join(cases), "reason": self.reason}
 

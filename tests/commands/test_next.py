@@ -43,7 +43,7 @@ def test_from_a_plan_to_a_release(own, capsys):
     assert frontier[:1] == ["frontier"]
     assert set(OWN) < set(frontier)
     # as printed, but for the number of repeats and methods, which only take time
-    few = ["2" if word == "10" else word for word in frontier] + ["--methods", "best,gaussian"]
+    few = ["3" if word == "10" else word for word in frontier] + ["--methods", "best,gaussian"]
     describe, init, release = printed(capsys, *few)
     assert cli.main(describe) == 0  # a release reads the table by a schema
     assert init[:2] == ["ledger", "init"]

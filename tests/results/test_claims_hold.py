@@ -5,9 +5,104 @@ Shares are of a fixed seed; by chance a check fails with probability below 1e-6.
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
+from scipy.stats import binom, t
 
+from pate_cli.results import sentences
+from pate_cli.results.answers import NO_USE, UNSURE, WORSE, advise
+from pate_cli.results.boards import Board
 from pate_cli.results.interval import Interval
+from pate_cli.results.means import MeasuredRow, lead
+
+DRAWS = 40
+
+
+def row(method, accuracies, eps=1.0, **columns):
+    """A row with its repeats, by the sizes of the split by default."""
+    sizes = {"n_private": 800.0, "n_public": 20.0, "n_test": 180.0}
+    told = {"dataset": "d", "method": method, "eps": eps, "splits": "s", "checksum": "c"} | sizes | columns
+    return MeasuredRow(told, pd.DataFrame({"accuracy": accuracies}), "ok", "", ("dataset", "method"))
+
+
+def too_often(count, n, share):
+    """Whether so many of n would happen with probability below 1e-6 if each did with at most that share."""
+    return binom.sf(count - 1, n, share) < 1e-6
+
+
+def test_of_equal_methods_hardly_ever_one_is_called_worse():
+    """Eight methods: the range of eight means is no difference; of 95% each, one in two draws had one."""
+    rng, wrong, most = np.random.default_rng(0), 0, 0
+    for _ in range(DRAWS):
+        values = 0.8 + rng.normal(0, 0.02, (8, 30))
+        rows = [row(m, each, n_test=1e-9) for m, each in zip("abcdefgh", values, strict=True)]
+        advice = advise(Board("d", rows))
+        wrong += WORSE in advice.verdicts.values()
+        most += "is the most accurate" in sentences.headline(advice)
+    assert not too_often(wrong, DRAWS, 0.05)
+    assert not too_often(most, DRAWS, 0.05)
+
+
+def test_a_difference_is_told_on_new_records_not_on_the_splits_of_a_file():
+    """Two models as good as each other: on a file of 300 records one is ahead by chance, in every split."""
+    rng, wrong, of_splits = np.random.default_rng(1), 0, 0
+    for _ in range(DRAWS):
+        right = rng.random((2, 300)) < 0.8
+        tests = [rng.permutation(300)[:54] for _ in range(30)]
+        rows = [row(m, [each[test].mean() for test in tests]) for m, each in zip("ab", right, strict=True)]
+        wrong += lead(*rows, "accuracy").sign != 0
+        of_splits += Interval.of_gaps(rows[0].repeats["accuracy"] - rows[1].repeats["accuracy"]).sign != 0
+    assert not too_often(wrong, DRAWS, 0.05)
+    assert too_often(of_splits, DRAWS, 0.05)  # so it was: one in two
+
+
+@pytest.mark.parametrize("sizes", [{}, {"n_public": None}, {"n_test": None}])
+def test_how_much_wider_follows_from_the_sizes(sizes):
+    one, other = row("a", [0.8, 0.9, 0.7], **sizes), row("b", [0.7, 0.7, 0.7], **sizes)
+    plain = Interval.of_gaps(one.repeats["accuracy"] - other.repeats["accuracy"])
+    shared = {"n_public": 180 / 800, "n_test": 0.22}.get(*sizes, 180 / 820) if sizes else 180 / 820
+    fewest = 3 + next(n for n in range(1, 300) if t.ppf(0.975, n + 2) * np.sqrt(1 / (n + 3) + shared) < 1)
+    gap = lead(one, other, "accuracy")
+    assert gap.half_width == pytest.approx(plain.half_width * np.sqrt(1 + 3 * shared))
+    assert gap.of_repeats(300).half_width > 0.3 * plain.standard_error  # however many splits there are
+    assert gap.fewest_repeats(lambda wider: wider.sign != 0) == fewest
+    assert gap.at(0.9).shared == gap.times(2).shared == shared
+
+
+def test_every_eps_is_looked_at_before_it_is_said():
+    better = {
+        eps: [row("best", [0.9, 0.91, 0.9, 0.91], eps), row("b", [0.8, 0.81, 0.81, 0.8], eps)]
+        for eps in (1.0, 2.0)
+    }
+
+    def said(rows):
+        return sentences.headline(advise(Board("d", [one for pair in rows.values() for one in pair])))
+
+    assert "`best` is the most accurate at every eps" in said(better)
+    better[2.0][1] = row("b", [0.6, 0.95, 0.9, 0.91], 2.0)  # a lower mean, by one split
+    assert "`best` is the most accurate: " in said(better)
+
+
+def test_no_one_is_the_most_accurate_beside_one_that_is_not_told():
+    rows = [row("best", [0.9, 0.91, 0.9, 0.91]), row("b", [0.85, 0.86, 0.85, 0.861])]
+    rows.append(row("c", [0.5, 0.99, 0.9, 0.9], majority=0.5))  # behind `b`, and not told from `best`
+    assert "`c` cannot be told from it" in sentences.headline(advise(Board("d", rows)))
+    rows[2] = row("c", [0.84, 0.85, 0.84, 0.85], splits="t", seed="1")
+    rows[0].columns["seed"] = rows[1].columns["seed"] = "0"
+    assert "`c` cannot be told from it" in sentences.headline(advise(Board("d", rows)))
+
+
+def test_what_is_not_shown_is_not_denied():
+    """A wide interval over a constant answer is no proof that a model is of no use."""
+
+    def verdicts(*values):
+        each = row("best", values)
+        return advise(
+            Board("d", [row("b", [0.3, 0.29, 0.3]), each, row("majority class", [0.5] * 3)])
+        ).verdicts
+
+    assert verdicts(0.5, 0.9, 0.7) == {"best": UNSURE, "b": NO_USE}
 
 
 def test_equal_values_show_no_spread_and_no_interval_is_rounded_to_nothing():
