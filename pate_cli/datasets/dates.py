@@ -50,28 +50,28 @@ _DAY = (
 )
 """A day of the week, perhaps, in five languages."""
 
+_NTH = r"([0-9]{1,2})(?:st|nd|rd|th|er)?"
+_YEAR = r"([0-9]{4}|[0-9][0-9])(?: ?[гr]\.)?"  # of Russian and Polish
 _MONTH = rf"((?i:{'|'.join(_MONTHS)})[^\W\d_]{{0,9}})"
 
 
-def _time(colon: str = ":") -> str:
+def _time(colon: str = "[:.]") -> str:
     """Pattern of a time behind a date."""
     seconds = rf"(?:{colon}([0-9][0-9])(?:[.,][0-9]+)?)?"
     clock = rf"([0-9]{{1,2}})(?:{colon}|h)([0-9][0-9]){seconds}\s*(?:{_HALF})?"
-    behind = "[ T]+|, ?|:" if colon == ":" else "[ T]+|, ?|:|(?=[0-9]{6})"
+    behind = "[ T]+|, ?|:" if colon == "[:.]" else "[ T]+|, ?|:|(?=[0-9]{6})"
     return rf"(?:(?:{behind}){clock}(?: Uhr| h)?\s*({_ZONE})?)?"
 
 
 _TIME = _time()
-_NUMBERS = _DAY + r"([0-9]{1,2})[-/.] ?([0-9]{1,2})[-/.] ?([0-9]{4}|[0-9][0-9])" + _TIME
+_NUMBERS = _DAY + r"([0-9]{1,2})[-/.] ?([0-9]{1,2})[-/.] ?" + _YEAR + _TIME
 DATES = {
     "y-m-d": re.compile(r"([0-9]{4})[-/.年년] ?([0-9]{1,2})[-/.月월] ?([0-9]{1,2})[.日일]?" + _TIME),
     "d-m-y": re.compile(_NUMBERS),
     "m-d-y": re.compile(_NUMBERS),
     "ymd": re.compile(r"((?:19|20)[0-9][0-9])([0-9][0-9])([0-9][0-9])" + _time(":?")),
-    "d mon y": re.compile(
-        rf"{_DAY}([0-9]{{1,2}})[ ./-]*(?:de )?{_MONTH}\.?[ .,/-]*(?:de )?([0-9]{{4}}|[0-9][0-9])" + _TIME
-    ),
-    "mon d y": re.compile(rf"{_DAY}{_MONTH}\.? +([0-9]{{1,2}}),? +([0-9]{{4}})" + _TIME),
+    "d mon y": re.compile(rf"{_DAY}{_NTH}[ ./-]*(?:de )?{_MONTH}\.?[ .,/-]*(?:de )?{_YEAR}" + _TIME),
+    "mon d y": re.compile(rf"{_DAY}{_MONTH}\.? +{_NTH},? +([0-9]{{4}})" + _TIME),
     "y-m": re.compile(r"((?:19|20)[0-9][0-9])[-/](0[1-9]|1[0-2])()" + _TIME),
     "m-y": re.compile(r"(0?[1-9]|1[0-2])[-/]((?:19|20)[0-9][0-9])()" + _TIME),
     "mon y": re.compile(
@@ -85,7 +85,7 @@ _ORDERS |= {"m-y": (1, 0, 2), "mon y": (1, 0, 2)}
 """Ways to write a date; between day and month before the year the column decides."""
 
 CLOCK = re.compile(
-    rf"(?:(-?\d+) days?,? \+?)?(\d{{1,3}})[:h](\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s*(?:{_HALF})?(?: Uhr)?",
+    rf"(?:(-?\d+) days?,? \+?)?(\d{{1,3}})[:h]([0-5]\d)(?::([0-5]\d)(?:[.,]\d+)?)?\s*(?:{_HALF})?(?: Uhr)?",
     re.ASCII,
 )
 """A time of day, or a duration, as 1 days 02:03:04."""
@@ -97,7 +97,7 @@ _IN_WORDS = re.compile(
 )
 """A duration, as 1h 20m, 1 Std. 20 Min. and PT1H20M."""
 
-HAS_CLOCK = re.compile(r"[0-9](?:[:h]|T[0-9][0-9])[0-9][0-9]")
+HAS_CLOCK = re.compile(r"[0-9](?:[:h]|T[0-9][0-9])[0-9][0-9]|[ T][0-9]{1,2}\.[0-9][0-9]")
 HAS_ZONE = re.compile(rf"(?:{_ZONE})$")
 """What a date with a time has in it, and ends in."""
 

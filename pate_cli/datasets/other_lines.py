@@ -113,7 +113,7 @@ def are_row_names(cells: Sequence[str], n: int) -> bool:
 def is_rule(cells: Sequence[str]) -> bool:
     """Whether a line is drawn, as databases and Markdown do below a header and at the end."""
     filled = [cell.strip() for cell in cells if cell.strip()]
-    return bool(filled) and all(re.fullmatch(r"[-=+:][-=+ ]+[-=+:]", cell) for cell in filled)
+    return bool(filled) and all(re.fullmatch(r"[-=+:_*~][-=+_*~ ]+[-=+:_*~]", cell) for cell in filled)
 
 
 def are_units(cells: Sequence[str]) -> bool:

@@ -354,6 +354,7 @@ LAYOUTS = {
     "blanks": ["v  g y", *(row.replace(",", "  ") for row in ROWS)],
     "headers in between": ["v,g,y", *ROWS[:30], "v,g,y", *ROWS[30:]],
     "a rule": ["v|g|y", "-----+---+---", *(row.replace(",", "|") for row in ROWS), "(60 rows)"],
+    "a rule above a note": ["v,g,y", *ROWS, "__________", "© the office 2024"],
     "a box of MySQL": ["+--+-+-+", *BOX[:1], "+--+-+-+", *BOX[1:], "+--+-+-+"],
     "a table of Markdown": [BOX[0], "|---:|:--|:--|", *BOX[1:]],
     "units above no value": ["v,g,y", "kg,,", f"---,{ROWS[0][-3:]}", *ROWS[1:]],

@@ -62,6 +62,11 @@ def v(i):
         ("d-m-y from 1927", "12.03.45", "1945-03-12", 0),
         ("d-m-y from 1927", "12.03.26", "2026-03-12", 0),
         ("mon y", "Sep-22", "2022-09-01", 0),  # Excel
+        ("d mon y", "01-JAN-21 10.30.00.000000 PM", "2021-01-01", 22.5),  # Oracle
+        ("d-m-y", "13-08-2021 10.30", "2021-08-13", 10.5),  # Denmark
+        ("d-m-y", "18.03.2021 г.", "2021-03-18", 0),
+        ("d mon y", "18 марта 2021 г.", "2021-03-18", 0),
+        ("mon d y", "March 3rd, 2021", "2021-03-03", 0),
         ("y-w", "2020-W53", "2020-12-28", 0),
         ("y-w", "2021W017", "2021-01-10", 0),
     ],
@@ -88,7 +93,7 @@ def test_what_looks_like_a_date_and_is_none():
     assert [seconds_of(text) for text in ("1h 20m", "1 Std. 20 Min.", "PT1H20M", "P1DT2S")] == [4800] * 3 + [
         86402
     ]
-    assert [seconds_of(text) for text in ("", "PT", "5", "20m 1h")] == [None] * 4
+    assert [seconds_of(text) for text in ("", "PT", "5", "20m 1h", "1:80")] == [None] * 5  # a titer
 
 
 def test_columns_of_other_programs(tmp_path, capsys):
