@@ -104,10 +104,14 @@ def has_level(cells: Sequence[str], columns: Mapping[str, Column]) -> bool:
 
 
 def are_row_names(cells: Sequence[str], n: int) -> bool:
-    """Whether each of n lines begins with a name of its row, as R writes them below no name of a column."""
+    """Whether each of n lines begins with a name of its row, as R writes them below no name of a column.
+
+    Numbers of rows grow, of a part of a table, too; others may be what stands before a decimal comma.
+    """
     if not 1 < len(set(cells)) == n:
         return False
-    return list(cells) == [str(i) for i in range(1, n + 1)] or not any(map(NUMBER.fullmatch, cells))
+    numbers = [int(cell) for cell in cells if cell.isdecimal()]
+    return numbers == sorted(numbers) if len(numbers) == n else not any(map(NUMBER.fullmatch, cells))
 
 
 def is_rule(cells: Sequence[str]) -> bool:

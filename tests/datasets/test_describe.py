@@ -351,6 +351,7 @@ BOX = ["| v | g | y |", *(f"| {row.replace(',', ' | ')} |" for row in ROWS)]
 LAYOUTS = {
     "a header behind a #": ["# made by a tool", "#v,g,y", *ROWS],
     "names of rows without a header": ["v,g,y", *(f'"{i}",{row}' for i, row in enumerate(ROWS, 1))],
+    "names of some rows": ["v,g,y", *(f'"{2 * i}",{row}' for i, row in enumerate(ROWS, 1))],
     "blanks": ["v  g y", *(row.replace(",", "  ") for row in ROWS)],
     "headers in between": ["v,g,y", *ROWS[:30], "v,g,y", *ROWS[30:]],
     "a rule": ["v|g|y", "-----+---+---", *(row.replace(",", "|") for row in ROWS), "(60 rows)"],
