@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -45,7 +44,7 @@ def once(words: Sequence[VerdictWord]) -> VerdictWord:
 
 
 def totals(verdicts: Sequence[Counted]) -> list[str]:
-    """Sentences with the totals: printed numbers by table, the rest by kind, and the chance of an error."""
+    """Sentences with the totals: printed numbers by table, the rest by kind, and how sure they are."""
     sentences = []
     for kind, head in _HEADS.items():
         tables: dict[str, dict[str, list[VerdictWord]]] = {}
@@ -61,11 +60,11 @@ def totals(verdicts: Sequence[Counted]) -> list[str]:
     if n_own:
         sentences.append(f"Questions of our own: {n_own}, in no total.")
     if recipes := {verdict.recipe for verdict in verdicts if verdict.judged}:
-        n, wrong = len(recipes), 1 - LEVEL
+        n = len(recipes)
         sentences.append(
-            f"Of {n} recipes that judge by intervals each has a wrong verdict with probability at most "
-            f"{wrong:.0%}: at most {wrong * n:.1f} recipes with one are to be expected, and, if recipes err "
-            f"independently, none with probability at least {math.floor(100 * LEVEL**n)}%."
+            f"{count_of(n, 'recipe')} judge{'s' * (n == 1)} by intervals, in one group of verdicts or "
+            f"several each. Those of a group are all right with probability at least {LEVEL:.0%}: among many groups "
+            "a wrong verdict is no surprise."
         )
     return sentences
 

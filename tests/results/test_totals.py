@@ -45,9 +45,8 @@ def test_totals_by_kind():
         "Printed numbers, U: 1 claim: 1 agrees.",
         "Theorems, remarks and observations, tested on data: 1 claim: 1 differs.",
         "Questions of our own: 2, in no total.",
-        "Of 3 recipes that judge by intervals each has a wrong verdict with probability at most 5%: "
-        "at most 0.2 recipes with one are to be expected, and, if recipes err independently, none with "
-        "probability at least 85%.",
+        "3 recipes judge by intervals, in one group of verdicts or several each. Those of a group are all "
+        "right with probability at least 95%: among many groups a wrong verdict is no surprise.",
     ]
 
 
