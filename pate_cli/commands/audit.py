@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from decimal import Decimal
+from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from pate_cli.commands.printing import add_output_options, print_grid, print_jso
 from pate_cli.config import command_line, compose, parse
 from pate_cli.config.hydra_composition import own_configs
 from pate_cli.errors import ConfigError, InputError, count_of
+from pate_cli.results.marks import guaranteed, rounded_down
 from pate_cli.terminal import check_file, err, write_output
 
 if TYPE_CHECKING:
@@ -191,11 +194,12 @@ def _verdict(
     if differing:
         ways = " and ".join(differing)
         return f"VIOLATION: at equal noise {ways} gave other answers than what was attacked"
-    measured = f"measured lower bound {worst.bound:.3g} ({100 * confidence:.8g}% confidence)"
+    at = f"{rounded_down(float(100 * Decimal(repr(confidence))), 8):.8g}% confidence"
+    measured = f"measured lower bound {rounded_down(worst.bound, 3):.3g} ({at})"
     if worst.bound > claim.eps:
-        return f"VIOLATION: {measured} exceeds the claim {claim.eps:g}"
+        return f"VIOLATION: {measured} exceeds the claim {guaranteed(claim.eps)}"
     place = "at" if worst.bound == claim.eps else "below"
-    return f"no violation found: {measured} is {place} the claim {claim.eps:g}"
+    return f"no violation found: {measured} is {place} the claim {guaranteed(claim.eps)}"
 
 
 def _show_findings(title: str, findings: list[Finding], claim: PrivacyLoss, learner: bool) -> None:
@@ -208,7 +212,7 @@ def _show_findings(title: str, findings: list[Finding], claim: PrivacyLoss, lear
     rows = [
         (
             *(finding.attack, finding.event, f"{finding.hits:,}", f"{finding.neighbour_hits:,}"),
-            *(f"{finding.bound:.3f}", f"{100 * finding.bound / claim.eps:.0f}%"),
+            *(f"{floor(1000 * finding.bound) / 1000:.3f}", f"{floor(100 * finding.bound / claim.eps)}%"),
         )
         for finding in best.values()
     ]

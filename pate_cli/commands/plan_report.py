@@ -10,7 +10,7 @@ from typing import Any
 from pate_cli.engine.rows import Row
 from pate_cli.errors import count_of
 from pate_cli.features.bought import SHARE
-from pate_cli.results.marks import listed, rounded_up
+from pate_cli.results.marks import guaranteed, listed, rounded_up
 from pate_cli.results.next_steps import NextStep
 from pate_cli.results.page import Report
 from pate_cli.results.tables import ABSENT, Head, Table, number
@@ -30,7 +30,7 @@ def one(row: Row, trained_on: int) -> Report:
     counted = "persons" if person else "records"
     finite, delta = math.isfinite(eps), f"{rounded_up(p.delta, 2):.2g}"
     each_one = "label" if config.split.mode == "label_private" else counted[:-1]
-    under = f"under a guarantee of eps {eps:g}, delta {delta} for each {each_one}"
+    under = f"under a guarantee of eps {guaranteed(eps)}, delta {delta} for each {each_one}"
     under = under if finite else "without privacy"
     ell = p.mechanism.describe().get("ell")
     each = ""
@@ -62,21 +62,14 @@ def one(row: Row, trained_on: int) -> Report:
     if finite and (expected := p.mechanism.expected_answers()):
         lines.append(("noise", f"{expected.noise:.3g}", "votes, on each class’s count"))
     if evaluation := p.whole.evaluation:
-        half_width = 196 * math.sqrt(
-            0.25 / evaluation.n + p.setting.n_classes * (evaluation.sigma / evaluation.n) ** 2
-        )
-        lines.append(
-            (
-                "evaluation",
-                f"{evaluation.n:,}",
-                f"{counted}; accuracy will be known to about ± {half_width:.1g} points",
-            )
-        )
+        known = f"± {rounded_up(100 * evaluation.half_width, 2):.2g} points"
+        note = f"{counted}; accuracy will be known to about {known}"
+        lines.append(("evaluation", f"{evaluation.n:,}", note))
     if finite:
         lines.append(
             (
                 "guarantee",
-                f"eps {eps:g}",
+                f"eps {guaranteed(eps)}",
                 f"delta {delta}; {p.protects.rpartition('; ')[0]}; of one run",
             )
         )

@@ -11,7 +11,7 @@ from typing import Any
 from pate_cli.errors import count_of
 from pate_cli.release.certificates import page_command
 from pate_cli.release.quality import MOST, Quality
-from pate_cli.results.marks import bare, listed, name, quoted, rounded_up
+from pate_cli.results.marks import bare, guaranteed, listed, name, quoted, rounded_up
 from pate_cli.results.page import Fact, Page, Report, Section
 from pate_cli.results.sentences import GLOSSARY, meaning_of_eps
 from pate_cli.results.settings import RECORD
@@ -66,7 +66,7 @@ class Card:
     @property
     def under(self) -> str:
         """The guarantee, as a clause."""
-        return f"a guarantee of eps {self.eps:g} for each of {self.protected:,} {self.who}s"
+        return f"a guarantee of eps {guaranteed(self.eps)} for each of {self.protected:,} {self.who}s"
 
     @cached_property
     def page(self) -> Page:
@@ -117,7 +117,7 @@ class Card:
 
     def _facts(self) -> list[Fact]:
         purpose, ledger = self.facts["purpose"], self.facts["ledger"]
-        exact = f"({self.eps:.6g}, {self.delta:.6g})-differential privacy, exact noise"
+        exact = f"({guaranteed(self.eps)}, {guaranteed(self.delta)})-differential privacy, exact noise"
         unit, _, neighbours = bare(self.guarantee["neighbours"]).rpartition("; ")
         tested = (
             f"and tested, with noise, on {count_of(self.quality.evaluation['n'], 'other')}"
@@ -125,7 +125,7 @@ class Card:
             else ""
         )
         return [
-            Fact("Guarantee", f"eps {self.eps:g}, delta {_decimal(self.delta)}", exact),
+            Fact("Guarantee", f"eps {guaranteed(self.eps)}, delta {_decimal(self.delta)}", exact),
             Fact(
                 "Protects", unit, f"{neighbours}; of k that belong together, eps is k times as large at least"
             ),
@@ -200,7 +200,9 @@ class Card:
         words = {key: text for key, text in _WORDS.items() if quality or key == "ledger"}
         return [
             *every,
-            Section(f"What eps {self.eps:g} and delta mean", [("p", text) for text in self._meaning()]),
+            Section(
+                f"What eps {guaranteed(self.eps)} and delta mean", [("p", text) for text in self._meaning()]
+            ),
             Section("What is not protected", [("list", [bare(text) for text in facts["not_covered"]])]),
             Section("What is public", [("list", public)]),
             Section(f"The {count_of(self.data['n_features'], 'column')} it reads", self._columns()),
@@ -225,7 +227,9 @@ class Card:
         ]
         if used is not None and used < 0.99 * self.eps:
             needed = f"The answers that came out would have needed {used:.2g}"
-            texts.append(f"**Guaranteed: eps {self.eps:g}.** {needed}; do not count that in place of it.")
+            texts.append(
+                f"**Guaranteed: eps {guaranteed(self.eps)}.** {needed}; do not count that in place of it."
+            )
         return texts
 
     def _made(self) -> list[Block]:
@@ -298,7 +302,9 @@ class Card:
         """A release that was not measured: label, value and note."""
         delta, sizes = f"delta {_decimal(self.delta)}", self.sizes
         trained_on = f"{self.who}s, and {count_of(sizes['n_public'], 'public point')}"
-        lines = [("guarantee", f"eps {self.eps:g}", f"{delta}; {bare(self.guarantee['neighbours'])}")]
+        lines = [
+            ("guarantee", f"eps {guaranteed(self.eps)}", f"{delta}; {bare(self.guarantee['neighbours'])}")
+        ]
         lines.append(("made from", f"{sizes['n_private']:,}", trained_on))
         if self.facts["n_teachers"]:
             n, _, note = self._teachers.split(" ", 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +37,8 @@ class Percent(NamedTuple):
     def texts(self) -> tuple[str, str]:
         """The estimate, and the interval; with a decimal where that is narrow."""
         digits = 1 if self.high - self.low < 5 else 0
-        return f"{self.estimate:.{digits}f}", f"{self.low:.{digits}f} to {self.high:.{digits}f}"
+        low, high = (f"{end:.{digits}f}" for end in _outward(self.low, self.high, 10.0**digits))
+        return f"{self.estimate:.{digits}f}", f"{low} to {high}"
 
     def __str__(self) -> str:
         estimate, interval = self.texts
@@ -282,6 +284,11 @@ class Quality:
             off = f"{_percent(error.high)} points on average"
             good.append(f"a probability for a group: predicted and observed shares differ by at most {off}")
         return good, [bad]
+
+
+def _outward(low: float, high: float, scale: float) -> tuple[float, float]:
+    """Ends of an interval as they are shown: not within it; a millionth is a computer's."""
+    return math.floor(low * scale + 1e-6) / scale, math.ceil(high * scale - 1e-6) / scale
 
 
 def frequency(percent: float) -> str:

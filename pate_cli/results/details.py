@@ -217,7 +217,7 @@ def _all_runs(advice: Advice) -> list[tuple[str, Any]]:
         method, asked, answered = row["method"], row.mean("n_asked"), row.mean("n_answered")
         gap = advice.lead(method, row["eps"]) if method != advice.method else None
         line = [name(method), number(row["eps"], "g"), number(row["n_teachers"] or None, ",.0f")]
-        line += [f"{answered:.0f} of {asked:.0f}" if asked and answered is not None else ABSENT]
+        line += [f"{_count(answered)} of {_count(asked)}" if asked and answered is not None else ABSENT]
         line += [metric.level(row.over(metric.name), ci=True), metric.text(gap, sign=True), str(row.n)]
         cells.append([*line, "" if row.status == "ok" else ended(row.status, row.n)])
     note = "Labels: given, of those asked for, a mean over splits."
@@ -226,6 +226,11 @@ def _all_runs(advice: Advice) -> list[tuple[str, Any]]:
         note += f" {len(cells) - _MOST_RUNS} more are in `rows.csv`."
     table = Table(columns, cells[:_MOST_RUNS], note=note, title="All runs").filled()
     return [("table", table)] if len(cells) > 1 else []
+
+
+def _count(mean: float) -> str:
+    """A mean number of labels, without a fraction where it has none."""
+    return f"{mean:,.0f}" if mean.is_integer() else f"{mean:,.1f}"
 
 
 def _how_measured(advice: Advice, command: Sequence[str]) -> list[tuple[str, Any]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from pate_cli.errors import one_line
 
-__all__ = ["bare", "listed", "name", "plain", "quoted", "rounded_up"]
+__all__ = ["bare", "guaranteed", "listed", "name", "plain", "quoted", "rounded_down", "rounded_up"]
 
 
 def bare(text: object) -> str:
@@ -39,3 +39,13 @@ def listed(texts: Iterable[str], last: str = "and") -> str:
 def rounded_up(number: float, digits: int) -> float:
     """The number of a guarantee to so many digits, never below what is proved."""
     return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(number))))
+
+
+def rounded_down(number: float, digits: int) -> float:
+    """A lower bound to so many digits, never above what was shown."""
+    return float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(float(number))))
+
+
+def guaranteed(eps: float) -> str:
+    """The eps of a guarantee, in six digits and never below it, but for the rounding of a computer."""
+    return f"{rounded_up(eps * (1 - 1e-12), 6):g}"

@@ -20,7 +20,7 @@ from pate_cli.results.answers import NO_USE, UNLIKE, UNSURE, USE, Advice, advise
 from pate_cli.results.boards import ACCURACY, Board, Metric, boards_of
 from pate_cli.results.details import details, eps_figure, splits_of
 from pate_cli.results.many_tables import tables_report
-from pate_cli.results.marks import listed, name, plain, rounded_up
+from pate_cli.results.marks import guaranteed, listed, name, plain, rounded_up
 from pate_cli.results.means import MeasuredRow, flat, rows_of
 from pate_cli.results.next_steps import compare_methods, more_repeats, release_step, typed_value
 from pate_cli.results.overview import overview
@@ -240,7 +240,7 @@ def _lines(advice: Advice) -> list[tuple[str, str, str]]:
     elif row["eps"] is not None:
         failing = "" if row["delta"] is None else f"delta {rounded_up(row['delta'], 3):.3g}, "
         what = sentences.protected([row])
-        lines.append(("guarantee", f"eps {row['eps']:g}", f"{failing}for {what}, of one run"))
+        lines.append(("guarantee", f"eps {guaranteed(row['eps'])}", f"{failing}for {what}, of one run"))
     if row["n_teachers"]:
         asked, answered = row.mean("n_asked"), row.mean("n_answered")
         labels = f"{count_of(answered or 0, 'label')} for {count_of(asked, 'question')}" if asked else ""

@@ -63,8 +63,8 @@ def totals(verdicts: Sequence[Counted]) -> list[str]:
         n = len(recipes)
         sentences.append(
             f"{count_of(n, 'recipe')} judge{'s' * (n == 1)} by intervals, in one group of verdicts or "
-            f"several each. Those of a group are all right with probability at least {LEVEL:.0%}: among many groups "
-            "a wrong verdict is no surprise."
+            f"several each. Those of a group are all right with probability at least {LEVEL:.0%}: among many "
+            "groups a wrong verdict is no surprise."
         )
     return sentences
 

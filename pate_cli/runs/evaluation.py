@@ -92,6 +92,15 @@ class Evaluation:
             return gaussian.vector_sigma(self.sensitivity, mu)
         return self.sensitivity / gaussian.mu_of(self.eps, self.delta)
 
+    @property
+    def half_width(self) -> float:
+        """Half of the 95% interval of the accuracy, at most: of one half."""
+        most, z = (_EDGES + 2) / 2, float(ndtri(0.975))
+        cells = most if self.n_classes == 2 else min(self.n_classes - 1, most)  # less their share of the sum
+        if self.threshold:
+            z = float(ndtri(1 - 0.025 / (_EDGES + 2)))
+        return z * math.sqrt(0.25 / self.n + cells * (self.sigma / self.n) ** 2) + 1 / self.n
+
     def loss(self, spent: Account) -> PrivacyLoss:
         """Privacy loss of the table."""
         if not spent.only(Gdp):

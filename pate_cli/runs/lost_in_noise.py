@@ -34,7 +34,7 @@ def lost_in_noise(config: Any, setting: Setting, mechanism: Any) -> str | None:
     larger = next((s.eps * step for step in steps if enough(s.n_private, s.eps * step, C)), None)
     fewer = next((c for c in range(C - 1, 1, -1) if enough(s.n_private, s.eps, c)), None)
     ways = [f"{_two_digits(enough_records):,} private records"] if enough_records else []
-    ways += [f"eps={larger:.2g}"] if larger else []
+    ways += [f"eps={_two_digits(1000 * larger) / 1000:g}"] if larger else []
     ways += [f"at most {fewer} classes"] if fewer else []
     if other := mechanism.better(s):
         teachers = mechanisms.read(other, {}).auto_count(s.n_private, C, s.eps, s.delta)

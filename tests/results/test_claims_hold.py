@@ -10,11 +10,15 @@ import pandas as pd
 import pytest
 from scipy.stats import binom, t
 
+from pate_cli import cli
+from pate_cli.release.quality import Percent
 from pate_cli.results import sentences
 from pate_cli.results.answers import NO_USE, UNSURE, WORSE, advise
 from pate_cli.results.boards import Board
 from pate_cli.results.interval import Interval
+from pate_cli.results.marks import guaranteed, rounded_down
 from pate_cli.results.means import MeasuredRow, lead
+from pate_cli.runs.evaluation import REPORT, Evaluation, figures
 
 DRAWS = 40
 
@@ -118,3 +122,44 @@ def test_equal_values_show_no_spread_and_no_interval_is_rounded_to_nothing():
         (1e-17, 1, "2.0 ± 0.0"),
     ):
         assert Interval(2.0, half, 3).text(digits) == text
+
+
+@pytest.mark.parametrize("classes", [2, 3, 20])
+def test_a_plan_knows_how_well_a_card_will_know_an_accuracy(classes):
+    """Noise is on each count of a half of the table: with two of them, a plan said 9 points for 14."""
+    evaluation, rng, B = Evaluation(200, classes, 1.0, 1e-4), np.random.default_rng(classes), 13
+    table = rng.multinomial(200, np.full(2 * B, 1 / (2 * B)))
+    if classes > 2:
+        confused = np.zeros((classes, classes))
+        right = table[B:].sum()
+        np.fill_diagonal(confused, right / classes)
+        confused[~np.eye(classes, dtype=bool)] = (200 - right) / (classes**2 - classes)
+        table = np.concatenate([table, confused.ravel()])
+    noisy = table + rng.normal(0, evaluation.sigma, len(table))
+    values = (
+        200,
+        classes,
+        evaluation.sigma,
+        None,
+        np.linspace(-3, 3, B - 1).tolist(),
+        np.zeros((B, 5)).tolist(),
+    )
+    shown = figures(dict(zip(REPORT, (*values, noisy.tolist()), strict=True)))["figures"]["accuracy"]
+    assert (shown["high"] - shown["low"]) / 2 == pytest.approx(evaluation.half_width, rel=0.1)
+
+
+def test_what_is_rounded_claims_no_more():
+    assert [guaranteed(eps) for eps in (1.0000004, 0.1 + 0.2, 1 / 3, 4.0, np.inf)] == [
+        *("1.00001", "0.3", "0.333334", "4", "inf")
+    ]
+    assert rounded_down(0.99999, 3) == 0.999
+    assert Percent(97.0, 94.6, 99.96).texts == ("97", "94 to 100")
+    assert Percent(97.0, 96.66, 97.31).texts == ("97.0", "96.6 to 97.4")
+    assert Percent(50.0, 40.0, 60.0).texts == ("50", "40 to 60")
+
+
+def test_a_verdict_of_an_audit_has_no_more_confidence_than_it_has(capsys):
+    argv = ["audit", "mechanism=gaussian", "eps=1", "--runs", "200", "--queries", "2", "--confidence"]
+    for confidence, shown in (("0.57", "57"), ("0.9999999999", "99.999999")):
+        assert cli.main([*argv, confidence]) == 0
+        assert f"({shown}% confidence)" in capsys.readouterr().out
