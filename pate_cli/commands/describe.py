@@ -92,10 +92,13 @@ def main(options: argparse.Namespace) -> int:
 
 def _described(options: argparse.Namespace) -> tuple[RecordTable, Described]:
     """Read the file and decide on its columns; what an option has answered is not asked."""
-    text = {options.target, options.unit} - {None}
+    typed = {key: name for key in ("target", "unit") if (name := getattr(options, key)) is not None}
+    text = {*typed.values(), *map(normal, typed.values())}
     table = read_table(options.file, options, text, keep=True)
-    for key in ("target", "unit"):
-        if (name := getattr(options, key)) is not None and name not in table.columns:
+    for key, name in typed.items():
+        if name not in table.columns:
+            setattr(options, key, normal(name))  # as the header is read
+        if getattr(options, key) not in table.columns:
             raise ConfigError(f"--{key}", name, table.choices)
     if options.unit is not None and options.unit == options.target:
         raise ConfigError("--unit", options.unit, "another column than --target")

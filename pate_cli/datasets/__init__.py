@@ -62,6 +62,7 @@ _ENDINGS = {
     ".tsv": "csv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "jsonl",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".npz": "npz",
@@ -100,7 +101,7 @@ def kind_of(path: Path) -> str:
     files can be described and predicted, too.
     """
     ending = (Path(path.stem) if path.suffix.lower() in PACKED else path).suffix.lower()
-    if ending and ending not in _ENDINGS:
+    if ending and (ending not in _ENDINGS or ending == ".json"):  # of which there are many kinds
         for point in importlib.metadata.entry_points(group=GROUP):
             if ending in getattr(find_module("dataset.name", point.name, GROUP), "ENDINGS", ()):
                 return point.name

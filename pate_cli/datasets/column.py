@@ -34,7 +34,7 @@ MISSING = frozenset(["", "na", "n/a", "n.a.", "n. a.", "n/d", "nan", "null", "\\
 MISSING |= {"(null)", "[null]", "<null>", "<na>", "#n/a", "#nv", "#yok", "?", "-", "--", "."}
 """Cells that hold no value, in small letters, in columns of every kind; see also `_NOTHING`."""
 
-_NOTHING = re.compile(r"#¡?[^\W\d_]+(/0)?[!?]|#[^\W\d_]/[^\W\d_]!?|-+|\.+|\?+")
+_NOTHING = re.compile(r"#[¡¿]?[^\W\d_]+(/0)?[!?]|#[^\W\d_]/[^\W\d_]!?|-+|\.+|\?+")
 """Errors of spreadsheets in any language, as #REF! and #N/D; rules, as weather stations print them."""
 
 ASKED = (
@@ -58,7 +58,8 @@ NUMBER = re.compile(
     r"(?P<digits>[0-9]{1,3}(?P<mark>[.,' ])(?:(?:[0-9]{2}(?P=mark))*|(?:[0-9]{3}(?P=mark))*)[0-9]{3}"
     r"(?:(?!(?P=mark))[.,][0-9]+)?|[0-9]+(?:[.,][0-9]+)?|[.,][0-9]+)"
     r"(?P<exponent>[eE][+-]?[0-9]+)?(?P<even>[.,]-{1,2}|/-)?(?P<plus>\+)?(?P<behind>-)?"
-    rf"\s*(?P<unit>[%‰{_SIGNS}]|°[CF]|[^\W\d_]{{1,8}}\.?(/[^\W\d_]{{1,3}})?[23]?|/[^\W\d_]{{1,3}})?(?P<close>\))?"
+    rf"\s*(?P<unit>[%‰{_SIGNS}]|°[CF]|[^\W\d_]{{1,8}}\.?(/[^\W\d_]{{1,3}})?[23]?|/[^\W\d_]{{1,3}}"
+    r"|(?<= )(?=\S*[^\W\d_])\S{1,9}/\S{1,9})?(?P<close>\))?"
 )
 """A number as people write it: a limit, a currency or percent, separators, parentheses, 5.- or 5/-, a unit.
 

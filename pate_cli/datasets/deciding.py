@@ -43,8 +43,11 @@ _LIMIT = re.compile(r"[<>≤≥]?\s*\d+\+?")
 _BETTER, _WORSE = re.compile(r"\d+\+").fullmatch, re.compile(r"\d+-").fullmatch
 
 
-def point_of(columns: list[Cells], part: int | None, default: str) -> tuple[str, bool]:
-    """What separates decimals in most columns, and whether any column says so, by two cells each."""
+def point_of(columns: list[Cells], part: int | None, default: str, in_text: bool) -> tuple[str, bool]:
+    """What separates decimals in most columns, and whether any column says so, by two cells each.
+
+    Of other files than texts each column says so where it is a comma.
+    """
     votes: Counter[str] = Counter()
     for cells in columns:
         if cells.values is None:
@@ -56,6 +59,8 @@ def point_of(columns: list[Cells], part: int | None, default: str) -> tuple[str,
             votes[default] += 1
     if votes[","] == votes["."]:
         return default, votes["."] > 0
+    if votes[","] > votes["."] and not in_text:
+        return ".", False
     return (max(votes, key=lambda mark: votes[mark]), True)
 
 

@@ -193,19 +193,19 @@ def _decisions(
 ) -> tuple[dict[str, Decision], str]:
     """Decision on each column, by all records; of a private table asked where a part decides otherwise."""
     marks = None if public else _dealt(marks_of(table))
-    cells, usual = {}, table.written.decimal or "."
+    cells, usual, in_text = {}, table.written.decimal or ".", bool(table.written.form)
     for name in [name for name in table.columns if name != unit]:
         decided = {k: v for k, v in edits.get(name, {}).items() if (name, k) != (target, "missing")}
         decided |= {"persons": True} if unit else {}
         written = table.written.units.get(name, ""), table.has_row_names(name)
         cells[name] = Cells(name, table.frame[name], decided, words, *written, used, usual, marks)
     every = list(cells.values())
-    point = _point_of(table, every, None)
+    point = point_of(every, None, usual, in_text)
     whole = {name: decide(of_column, None, point, target=name == target) for name, of_column in cells.items()}
     if marks is None:
         return whole, point[0]
     parts = range(N_PARTS)
-    points = [_point_of(table, every, part) for part in parts]
+    points = [point_of(every, part, usual, in_text) for part in parts]
     for name, decision in whole.items():
         of_column = cells[name]
         if used and name != target and decision.column.kind != "ignored":
@@ -215,12 +215,6 @@ def _decisions(
         others = [decide(of_column, part, at).column for part, at in zip(parts, points, strict=True)]
         _ask_if_parts_differ(name, decision, others, edits.get(name, {}))
     return whole, point[0]
-
-
-def _point_of(table: RecordTable, columns: list[Cells], part: int | None) -> tuple[str, bool]:
-    """What separates decimals, see `point_of`; of other than texts each column says if it is a comma."""
-    point = point_of(columns, part, table.written.decimal or ".")
-    return point if table.written.form or point[0] == "." else (".", False)
 
 
 def _warn_if_idle(cells: Cells, point: tuple[str, bool], decision: Decision) -> None:
@@ -371,11 +365,14 @@ def read_edits(texts: Sequence[str], names: Sequence[str]) -> dict[str, dict[str
     """Read what `--set COLUMN.KEY=VALUE` says, of the columns of a file."""
     edits: dict[str, dict[str, Any]] = {}
     accepted = "COLUMN.KEY=VALUE, as age.high=120 or ward.levels=[north,south]"
-    for text in texts:
-        fits = [name for name in names if re.match(re.escape(name) + r"\.\w+=", text)]
+    for typed_text in texts:
+        tried = [typed_text, normal(typed_text)]  # as the header is read
+        fits = [
+            (name, text) for text in tried for name in names if re.match(re.escape(name) + r"\.\w+=", text)
+        ]
         if not fits:
-            raise ConfigError("--set", text, f"{accepted}; columns: {', '.join(map(repr, names))}")
-        name = max(fits, key=len)
+            raise ConfigError("--set", typed_text, f"{accepted}; columns: {', '.join(map(repr, names))}")
+        name, text = max(fits, key=lambda fit: len(fit[0]))
         key, _, value = text[len(name) + 1 :].partition("=")
         entry: Any = value
         if value.startswith("[") and value.endswith("]"):

@@ -112,9 +112,10 @@ def test_columns_of_other_programs(tmp_path, capsys):
         "indian": lambda i: f"Rs. {i % 9 + 1},20,500/-",
         "swiss": lambda i: f"{i % 40 + 1}.-",
         "pulse": lambda i: f"{50 + i % 40}/min",
+        "blood": lambda i: f"{v(i)} x10^9/L",
         "arabic": lambda i: f"{i % 40 + 1}٫٥".translate({48 + at: 0x660 + at for at in range(10)}),
         "address": lambda i: f"{100 + i}.117.{238 - i}.{i % 9}",
-        "station": lambda i: ["#N/D", "---", "n.a.", ".."][i // 10 % 4] if i % 10 == 0 else v(i),
+        "station": lambda i: ["#N/D", "---", "n.a.", "..", "#¿NOMBRE?"][i // 10 % 5] if i % 10 == 0 else v(i),
         "excel month": lambda i: f"{['Jan', 'Feb', 'Mar'][i % 3]}-{20 + i % 4}",
         "week": lambda i: f"2021-W{10 + i % 30}",
         "stay": lambda i: f"{i % 40}m" if i % 3 else f"{i % 5}h {i % 60}m",
@@ -144,6 +145,7 @@ def test_columns_of_other_programs(tmp_path, capsys):
         "indian": ["number", 120_500, 920_500, 0],
         "swiss": ["number", 1, 40, 0],
         "pulse": ["number", 50, 89, 0],
+        "blood": ["number", 0, 17, 0],
         "arabic": ["number", 1.5, 40.5, 0],
         "address": ["ignored", None, None, None],
         "station": ["number", 0.14, 17, 12],
@@ -378,10 +380,16 @@ def test_decimal_commas_between_commas_are_read_without_a_schema(tmp_path):
 
 def test_decimal_commas_of_json_are_in_the_schema(tmp_path, capsys):
     rows = [{"price": v(i).replace(".", ","), "g": "pq"[i % 2], "y": label(i)} for i in range(N)]
-    (tmp_path / "f.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    code, said = described(capsys, tmp_path / "f.jsonl", "--target", "y")
+    (tmp_path / "f.json").write_text("\n".join(map(json.dumps, rows)))  # as Spark and MongoDB call it
+    code, said = described(capsys, tmp_path / "f.json", "--target", "y")
     assert (code, said["columns"][1]["high"]) == (0, 17)
     assert main(["plan", f"dataset={tmp_path / 'f.schema.yaml'}"]) == 0, capsys.readouterr().err
+
+
+def test_a_name_is_found_as_it_stands_in_the_file(tmp_path, capsys):
+    path = table(tmp_path / "f.csv", {"Ｑ１": v, "Ｑ２": label})
+    code, said = described(capsys, path, "--target", "Ｑ２", "--set", "Ｑ１.high=9", "--set", "Ｑ１.low=1")
+    assert (code, said["target"], said["columns"][0]["high"]) == (0, "Q2", 9)
 
 
 def test_minus_beside_plus_is_a_label(tmp_path, capsys):
