@@ -44,14 +44,12 @@ def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
         has = "has" if len(without) == 1 else "have"
         answer = f"{listed(without)} {has} no numbers, so there is nothing to compare."
         return Report(answer=answer, table=tables["settings"], notes=tables["table"].footnotes, files=tables)
-    a, b = rows
+    a, b = _common(*rows)
     why = other_splits(a, b)
     gap = None if why else lead(a, b, "accuracy")
     points = gap and gap.times(100)
-    common = (a.repeats.index.intersection(b.repeats.index),) if gap else ()
     names = [
-        f"{name(row['method'])} ({side}, {_level(row, *common)}%)"
-        for side, row in zip("AB", rows, strict=True)
+        f"{name(row['method'])} ({side}, {_level(row)}%)" for side, row in zip("AB", (a, b), strict=True)
     ]
     step = None
     if points is None:
@@ -84,6 +82,7 @@ def compare_two(first: pd.DataFrame, second: pd.DataFrame) -> Report:
     same = [_text(key, a) for key in _SAME if _text(key, a) and _text(key, a) == _text(key, b)]
     notes = [
         f"Same in both: {', '.join(same)}." if same else "",
+        f"{some[0].upper()}{some[1:]}." if (some := _some(*rows)) else "",
         f"Every setting and measure ({hidden} rows): --all",
     ]
     return Report(
@@ -116,9 +115,22 @@ def _measures(records: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
             yield [words, *(number(mean, ".1f") for mean in means), ACCURACY.text(less, sign=True)]
 
 
-def _level(row: MeasuredRow, common: Any = slice(None)) -> str:
-    """Accuracy, over the repeats that are compared."""
-    return ACCURACY.level(replace(row, repeats=row.repeats.loc[common]).over("accuracy"))
+def _level(row: MeasuredRow) -> str:
+    return ACCURACY.level(row.over("accuracy"))
+
+
+def _common(row: MeasuredRow, other: MeasuredRow) -> tuple[MeasuredRow, MeasuredRow]:
+    """Two rows with the splits that both have, so that their means differ by their paired difference."""
+    both = row.repeats.index.intersection(other.repeats.index)
+    if other_splits(row, other) or both.empty:
+        return row, other
+    return replace(row, repeats=row.repeats.loc[both]), replace(other, repeats=other.repeats.loc[both])
+
+
+def _some(row: MeasuredRow, other: MeasuredRow) -> str:
+    """Which splits are compared, if not all."""
+    n, m = (each.n for each in _common(row, other))
+    return f"of {row.n} and {other.n} splits the {n} that both have" if (n, m) != (row.n, other.n) else ""
 
 
 def _text(key: str, row: MeasuredRow) -> str:
@@ -212,6 +224,9 @@ def _table(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], footnotes: lis
     for label, row, other in pairs:
         why = other_splits(row, other)
         where = f"{label}: " if several else ""
+        if some := _some(row, other):
+            footnotes.append(f"{where}{some}")
+        row, other = _common(row, other)
         for side, side_row in (("A", row), ("B", other)):
             if side_row.status != "ok":
                 footnotes.append(f"{where}{side} {ended(side_row.status)}: {side_row.reason}")

@@ -18,6 +18,7 @@ from pate_cli.results.boards import Board
 from pate_cli.results.interval import Interval
 from pate_cli.results.marks import guaranteed, rounded_down
 from pate_cli.results.means import MeasuredRow, lead
+from pate_cli.results.two_results import compare_two
 from pate_cli.runs.evaluation import REPORT, Evaluation, figures
 
 DRAWS = 40
@@ -163,3 +164,22 @@ def test_a_verdict_of_an_audit_has_no_more_confidence_than_it_has(capsys):
     for confidence, shown in (("0.57", "57"), ("0.9999999999", "99.999999")):
         assert cli.main([*argv, confidence]) == 0
         assert f"({shown}% confidence)" in capsys.readouterr().out
+
+
+def test_two_results_are_compared_on_the_splits_that_both_have():
+    """Ten splits of one and three of the other: the means of all differed by another number."""
+
+    def frame(*accuracies):
+        told = {"dataset": "d", "method": "a", "eps": 1.0, "splits": "s", "row": "r", "checksum": "c"}
+        lines = [told | {"repeat": i, "status": "ok", "accuracy": x} for i, x in enumerate(accuracies)]
+        return pd.DataFrame(lines).assign(reason=None, directory="x")
+
+    first, second = frame(0.9, 0.91, 0.89, 0.5, 0.5), frame(0.8, 0.82, 0.78)
+    for of in ((first, second), (second, first)):
+        told = compare_two(*of)
+        assert "90.0%" in told.answer
+        assert "80.0%" in told.answer
+        assert "by 10.0 ± " in told.answer
+        (accuracies,) = (line for line in told.table.cells if line[0] == "accuracy, %")
+        assert sorted(accuracies[1:3]) == ["80.0", "90.0"]
+        assert any("splits the 3 that both have" in note for note in told.notes)
