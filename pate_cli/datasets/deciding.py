@@ -18,7 +18,6 @@ from pate_cli.datasets.column import MOST_EXACT, NO_NUMBER, Column, number_of
 from pate_cli.datasets.column_names import looks_like_unit
 from pate_cli.datasets.dates import CLOCK, DATES, HAS_CLOCK, HAS_ZONE, days_of, seconds_of
 from pate_cli.datasets.distinct import Cells, Seen
-from pate_cli.datasets.labels import texts_of
 from pate_cli.errors import count_of, shortened
 from pate_cli.types import FloatArray
 
@@ -93,8 +92,9 @@ def _judged(cells: Cells, values: FloatArray, decision: Decision) -> Decision:
         filled = filled[filled != value]
     if cells.edits.get("kind") is None:
         if (filled == filled[0]).all() and not cells.used:
-            names = texts_of(filled[:1])
-            return of_one_level(cells, names, len(values), len(filled), Decision(Column("category")))
+            if filled[0] == 1:  # a tick, perhaps
+                return of_one_level(cells, ["1"], len(values), len(filled), Decision(Column("category")))
+            return Decision(Column("ignored", why="constant"))
         if why := _identifiers(cells, filled, len(values)):
             exact = cells.values is None and filled.max() >= MOST_EXACT
             distinct = int(cells.filled.sum()) if exact else len(np.unique(filled))
