@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
+from pate_cli.results import means
 from pate_cli.results.boards import ACCURACY, METRICS, Board, Metric
 from pate_cli.results.interval import Interval, simultaneous
 from pate_cli.results.marks import quoted
@@ -118,13 +119,15 @@ class Advice:
             return None
         if metric.name == ACCURACY.name and "majority_class" in row.repeats:
             gaps = (row.repeats[metric.name] - row.repeats["majority_class"]).dropna()
-            return (
-                Interval.of_gaps(gaps).on_new_records(row.shared).times(metric.scale) if len(gaps) else None
-            )
+            if gaps.empty:
+                return None
+            shares = [row.mean(metric.name), row.mean("majority_class")]
+            return means.on_new_records(Interval.of_gaps(gaps), [row], shares).times(metric.scale)
         value, level = row.over(metric.name), self.constant
         if value is None or level is None:
             return None
-        return value.on_new_records(row.shared).less(level).times(metric.sign * metric.scale)
+        shares = [value.mean, level] if metric.percent == "%" else []
+        return means.on_new_records(value, [row], shares).less(level).times(metric.sign * metric.scale)
 
     @property
     def constant(self) -> float | None:

@@ -128,17 +128,20 @@ class Interval:
         half = None if self.half_width is None else _quantile(level, self.n) * self.standard_error
         return replace(self, half_width=half, level=level)
 
-    def on_new_records(self, shared: float) -> Interval:
+    def on_new_records(self, shared: float, error: float = 0.0) -> Interval:
         """The interval of what is to be expected on new records, not over more splits of the same ones.
 
         Random splits have most of their records in common, so their spread says too little. With `shared`
         test records for each one that was learned from, the variance of the mean is about
         ``s^2 (1/n + shared)``: C. Nadeau, Y. Bengio, Inference for the generalization error, Machine Learning
-        52, 2003.
+        52, 2003. `error` is that of a test file which all repeats have: their spread knows nothing of it.
         """
         if self.half_width is None:
             return self
-        return replace(self, half_width=self.half_width * math.sqrt(1 + self.n * shared), shared=shared)
+        spread = self.standard_error * math.sqrt(self.n)
+        wide = math.hypot(spread * math.sqrt(1 / self.n + shared), error)
+        shared += (error / spread) ** 2 if spread > 1e-9 else 0.0
+        return replace(self, half_width=_quantile(self.level, self.n) * wide, shared=shared)
 
     def widened(self, error: float, n: int) -> Interval:
         """The same with the error of an independent mean over n repeats added; 0 for an exact number.

@@ -15,7 +15,7 @@ from pate_cli.results.interval import Interval
 from pate_cli.results.tables import ABSENT
 
 __all__ = ["MeasuredRow", "by_settings", "flat", "other_splits", "paired_difference", "pool_seeds"]
-__all__ += ["lead", "pooled", "rows_of", "sort_keys"]
+__all__ += ["lead", "on_new_records", "pooled", "rows_of", "sort_keys"]
 
 _SHORT = {"answered": "n_answered", "asked": "n_asked"}
 """Names of measures in recipes and tables."""
@@ -23,6 +23,7 @@ _SHORT = {"answered": "n_answered", "asked": "n_asked"}
 _OF_SEED = ("seed", "job", "row", "splits", "directory", "overrides")
 _SPLITS = ("seed", "evaluate", "split.private", "split.public", "split.mode")
 _OF_DATA = ("dataset.", "generate.")
+_SHARES = ("accuracy", "balanced_accuracy", "roc_auc", "recall.", "precision.")
 _SHARED = 0.22  # test records for each one learned from, of the split by default
 
 
@@ -50,6 +51,15 @@ class MeasuredRow:
         """Test records for each one that is learned from; see `Interval.on_new_records`."""
         tested, private = self["n_test"], self["n_private"]
         return tested / (private + (self["n_public"] or 0.0)) if tested and private else _SHARED
+
+    @property
+    def tested_on(self) -> float | None:
+        """Records of a test file that all repeats have; None where each draws its own."""
+        sizes = [self[f"n_{part}"] for part in ("records", "private", "public", "test")]
+        if None in sizes:
+            return None
+        whole, private, public, tested = sizes
+        return None if whole in (private + tested, private + public + tested) else tested
 
     @property
     def measures(self) -> list[str]:
@@ -155,7 +165,19 @@ def paired_difference(row: MeasuredRow, reference: MeasuredRow, name: str) -> In
 def lead(row: MeasuredRow, reference: MeasuredRow, name: str) -> Interval | None:
     """The same with the interval of what is to be expected on new records."""
     gap = paired_difference(row, reference, name)
-    return gap and gap.on_new_records(max(row.shared, reference.shared))
+    shares = [row.mean(name), reference.mean(name)] if name.startswith(_SHARES) else []
+    return gap and on_new_records(gap, [row, reference], shares)
+
+
+def on_new_records(gap: Interval, rows: Sequence[MeasuredRow], shares: Sequence[float | None]) -> Interval:
+    """A difference with the interval of what is to be expected on new records; `shares` are its sides.
+
+    On one test file two shares of right answers differ at most on the records that either has wrong.
+    """
+    tested = [row.tested_on for row in rows if row.tested_on]
+    wrong = math.fsum(1 - share for share in shares if share is not None)
+    error = math.sqrt(min(wrong, 1.0) / min(tested)) if tested else 0.0
+    return gap.on_new_records(max(row.shared for row in rows), error)
 
 
 def pooled(rows: Sequence[MeasuredRow], name: str) -> Interval | None:

@@ -62,6 +62,26 @@ def test_a_difference_is_told_on_new_records_not_on_the_splits_of_a_file():
     assert too_often(of_splits, DRAWS, 0.05)  # so it was: one in two
 
 
+def test_one_test_file_in_all_repeats_has_an_error_that_they_do_not_show():
+    """Two models as good as each other, on the same 300 records in each of ten repeats."""
+    rng, wrong = np.random.default_rng(2), 0
+    sizes = {"n_records": 820.0, "n_private": 800.0, "n_public": 20.0, "n_test": 300.0}
+    for _ in range(DRAWS):
+        right = (rng.random((2, 300)) < 0.8).mean(axis=1)
+        rows = [row(m, x + rng.normal(0, 0.005, 10), **sizes) for m, x in zip("ab", right, strict=True)]
+        wrong += lead(*rows, "accuracy").sign != 0
+    assert not too_often(wrong, DRAWS, 0.05)
+    assert rows[0].tested_on == 300
+    assert row("a", [0.8], n_records=1000.0).tested_on is None
+    gap = lead(*rows, "accuracy")
+    assert gap.of_repeats(10**6).half_width > 1.96 * np.sqrt(0.3 / 300)  # however often it is repeated
+    constant = [
+        row("best", [0.55 + 0.001 * i for i in range(5)], **sizes),
+        row("majority class", [0.5] * 5, **sizes),
+    ]
+    assert advise(Board("d", constant)).verdicts == {"best": UNSURE}
+
+
 @pytest.mark.parametrize("sizes", [{}, {"n_public": None}, {"n_test": None}])
 def test_how_much_wider_follows_from_the_sizes(sizes):
     one, other = row("a", [0.8, 0.9, 0.7], **sizes), row("b", [0.7, 0.7, 0.7], **sizes)
