@@ -35,8 +35,8 @@ EPS_USED = (
 MEASURED = "Measured on held-out records: not differentially private."
 T_NOTE = "± is half a two-sided 95% interval of Student's t, t s/sqrt(n) over n repeats"
 GAP_NOTE = (
-    "of a difference t s sqrt(1/n + r), r test records by those learned from: it is for new records, not for "
-    "the splits of these alone"
+    "of a difference t s sqrt(1/n + r), r test records by those learned from, and with the error of a test "
+    "file that all have: it is for new records, not for the splits of these alone"
 )
 
 
