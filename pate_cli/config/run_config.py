@@ -31,7 +31,7 @@ from pate_cli.checks import (
     take,
 )
 from pate_cli.config import hydra_composition
-from pate_cli.datasets.splitting import MODES
+from pate_cli.datasets.split_sizes import MODES
 from pate_cli.errors import ConfigError
 
 __all__ = [

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.checks import read_options
 from pate_cli.datasets.labels import MANY
 from pate_cli.datasets.names import alike
-from pate_cli.datasets.splitting import SplitSizes, cached_split, sizes, sizes_of, split
+from pate_cli.datasets.split_sizes import SplitSizes, sizes, sizes_of
+from pate_cli.datasets.splitting import cached_split, split
 from pate_cli.describe_command import PACKED
 from pate_cli.errors import ConfigError, count_of, typed_own
 from pate_cli.plugins import calling, find_module, refuse_namesakes

@@ -24,7 +24,7 @@ from test_seeded_bugs import BUGS
 from benchmarks import figures
 from pate_cli import datasets, matrices, mechanisms, pipeline
 from pate_cli.config import hydra_composition, parse
-from pate_cli.datasets import labels, splitting
+from pate_cli.datasets import labels, split_sizes
 from pate_cli.engine import limits
 from pate_cli.engine.recipes import Recipe
 from pate_cli.learners.hypotheses.rectangles import Rectangles
@@ -184,7 +184,7 @@ def readme() -> str:
         At eps 1 `best` is right on {best.mean():.1f}%, {points(limit - best)} points less than without
         {", ".join(f"`{name}` on {number}" for name, number in less.items())} points less than `best`
         {best_attack(0):.0f}% is guessing
-        public points are {splitting._PUBLIC:.0%} of your records
+        public points are {split_sizes._PUBLIC:.0%} of your records
         (e^eps + delta) / (1 + e^eps) of the time: {best_attack(1):.0f}% at eps 1
         [{project["license"]}
         more than {(len(BUGS) - 1) // 10 * 10} seeded bugs"""
@@ -257,7 +257,7 @@ def frontier() -> str:
     for table, eps in itertools.product(("HI", "OFP", "Computers"), (0.5, 2.0)):
         cells = [f"{unseen[table, name, eps].mean():.1f}" for name in ("scores", "gaussian", "best")]
         rows.append(f"|{table}|{eps:g}|{'|'.join(cells)}|")
-    return f"""{splitting._PUBLIC:.0%} of each private set is public
+    return f"""{split_sizes._PUBLIC:.0%} of each private set is public
         At eps 1 `best` ended {first.replace(" on", " points below it on")}, {", ".join(others)} (5 classes)
         {above:.1f} above on flights
         at eps 4 it is right on {mushroom:.1f}% of mushroom, {spambase:.1f}% of spambase ({splits} splits)
