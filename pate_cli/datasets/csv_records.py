@@ -105,8 +105,12 @@ def _ends_of_equal_lines(raw: bytes, characters: Any, written: Written) -> IntAr
         quote = characters == ord(written.quote)
         inside = np.cumsum(quote, dtype=np.uint8) & 1
         opened = np.flatnonzero(quote & (inside == 1))
-        before = characters[opened[opened > 0] - 1]
-        if inside[-1] or not np.isin(before, [10, 32, ord(written.delimiter), ord(written.quote)]).all():
+        closed = np.flatnonzero(quote & (inside == 0)) + 1
+        before, behind = characters[opened[opened > 0] - 1], characters[closed[closed < len(characters)]]
+        ends_of_cells = [10, ord(written.delimiter), ord(written.quote)]
+        if inside[-1] or not (
+            np.isin(before, [32, *ends_of_cells]).all() and np.isin(behind, ends_of_cells).all()
+        ):
             return None  # a quote within a cell
         newline, cut = newline & (inside == 0), cut & (inside == 0)
     ends: IntArray = np.flatnonzero(newline)
@@ -186,13 +190,17 @@ def _each_record(raw: bytes, written: Written, columns: Mapping[str, Column]) ->
 
 def _filled_rows(raw: bytes, written: Written) -> list[_Row]:
     """Lines that hold anything, but for one that names the delimiter; DataError at a quote left open."""
-    reader = rows_of(raw.decode(), written.delimiter, written.quote)
+    text = raw.decode()
+    reader, lines = rows_of(text, written.delimiter, written.quote), text.split("\n")
     rows: list[_Row] = []
     start = 1
     for cells in reader:
-        if any(cell.strip() for cell in cells):
+        end = reader.line_num
+        if end > start and _is_broken("\n".join(lines[start - 1 : end]), written):
+            written.refused.append((start, f"a cell that begins with {written.quote} does not end with it"))
+        elif any(cell.strip() for cell in cells):
             rows.append((start, cells))
-        start = reader.line_num + 1
+        start = end + 1
     if b'"' in raw and written.quote == '"' and _is_open(raw):
         raise DataError(f"{written.path}, line {rows[-1][0]}: not CSV (unexpected end of data)")
     if rows and re.match("sep=", rows[0][1][0]):
@@ -267,6 +275,17 @@ def _of_one_width(rows: Sequence[_Row], width: int, written: Written) -> list[_R
 def _is_empty(cells: Sequence[str]) -> bool:
     """Whether a column holds nothing but for a slip of one record."""
     return (n := n_filled(cells)) < 2 and 10 * n < len(cells)
+
+
+def _is_broken(record: str, written: Written) -> bool:
+    """Whether a record of several lines has a quote that ends no cell: it holds others, perhaps."""
+    sign, quote = written.delimiter, written.quote
+    record = re.sub(f"{quote} +(?={re.escape(sign)}|$)", quote, record)
+    try:
+        next(csv.reader([record], delimiter=sign, quotechar=quote, skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        return "expected after" in str(error)
+    return False
 
 
 def _is_open(raw: bytes) -> bool:

@@ -448,6 +448,15 @@ def test_arrays_as_keras_and_c_write_them(tmp_path, capsys):
         assert said.endswith("; accepted: an .npz file with X and y, as np.savez(FILE, X=X, y=y) writes\n")
 
 
+@pytest.mark.parametrize("second", ['19" w', '"w" and'])
+def test_a_quote_that_is_not_closed_swallows_no_records(second, tmp_path, capsys):
+    lines = [f"{v(i)},{'pq'[i % 2]},{label(i)}" for i in range(N)]
+    lines[30], lines[50] = '1.0,"so,a', f"1.0,{second},b"  # the second closes the first, 20 records below
+    (tmp_path / "f.csv").write_text("\n".join(["x,g,y", *lines]) + "\n")
+    code, said = described(capsys, tmp_path / "f.csv", "--target", "y")
+    assert (code, said["refused"][0]["line"]) == (2, 32)
+
+
 def test_a_second_header_is_no_record_to_be_mended(tmp_path, capsys):
     """As of SurveyMonkey: with its cells missing, `Response` would be a class."""
     path = table(
