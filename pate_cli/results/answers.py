@@ -192,6 +192,11 @@ class Advice:
         return [name for name, word in self.verdicts.items() if word in words]
 
     @property
+    def same_splits(self) -> bool:
+        """Whether each row that is done has the same splits as the others."""
+        return not self.named(UNLIKE) and len({row.n for row in self.board.every if row.n}) == 1
+
+    @property
     def repeats(self) -> int:
         """Most repeats of a row."""
         return max((row.n for row in self.board.every), default=0)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pate_cli.errors import count_of
 from pate_cli.results import sentences
-from pate_cli.results.answers import NO_USE, UNLIKE, UNSURE, Advice
+from pate_cli.results.answers import NO_USE, UNSURE, Advice
 from pate_cli.results.boards import METRICS
 from pate_cli.results.marks import listed, name
 from pate_cli.results.means import MeasuredRow
@@ -236,7 +236,7 @@ def _count(mean: float) -> str:
 def _how_measured(advice: Advice, command: Sequence[str]) -> list[tuple[str, Any]]:
     """Splits, verdicts, what the limit is, settings, and the command that makes it again."""
     board = advice.board
-    same = "" if advice.named(UNLIKE) else "; each method sees the same ones"
+    same = "; each method sees the same ones" if advice.same_splits else ""
     texts = [f"{splits_of(advice)}, drawn at random{same}."]
     texts += sentences.verdict_rule(advice) if len(advice.verdicts) > 1 else []
     if advice.limit:

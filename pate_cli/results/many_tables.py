@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pate_cli.results import sentences
-from pate_cli.results.answers import UNLIKE, USE, Advice
+from pate_cli.results.answers import USE, Advice
 from pate_cli.results.boards import Board
 from pate_cli.results.interval import GAP_NOTE, T_NOTE, Interval, simultaneous
 from pate_cli.results.marks import listed, name
@@ -59,7 +59,7 @@ def tables_report(
     names = _few([board.name for board in boards])
     splits = span([advice.repeats for advice in all_advice], "d")
     methods = list(dict.fromkeys(method for board in boards for method in board.methods))
-    same = "" if any(advice.named(UNLIKE) for advice in all_advice) else "the same for every method"
+    same = "the same for every method" if all(advice.same_splits for advice in all_advice) else ""
     page = Page(
         title=f"{len(boards)} data sets",
         kicker=f"{name(' '.join(command[:2]))} · {names}",

@@ -98,12 +98,17 @@ def rows_of(repeats: pd.DataFrame) -> list[MeasuredRow]:
     for key, places in lines_of.items():
         columns, lines = dict(zip(keys, key, strict=True)), repeats.iloc[places]
         done, others = lines[lines["status"] == "ok"], lines[lines["status"] != "ok"]
-        status, reason = ("ok", "") if others.empty else map(str, others[["status", "reason"]].iloc[0])
+        status, reason = ("ok", "") if others.empty else map(_text, others[["status", "reason"]].iloc[0])
         if status == "failed":
             reason = f"{len(others)} of {len(lines)} repeats failed: {reason}"
         measured = done.set_index("repeat")[measures].sort_index()
         rows.append(MeasuredRow(columns, measured, status, reason, tuple(keys[: keys.index("eps")])))
     return rows
+
+
+def _text(cell: Any) -> str:
+    """Text of a cell; of an empty one nothing."""
+    return "" if pd.isna(cell) else str(cell)
 
 
 def by_settings(row: MeasuredRow) -> tuple[Any, ...]:

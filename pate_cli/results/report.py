@@ -16,7 +16,7 @@ import pandas as pd
 
 from pate_cli.errors import InputError, count_of
 from pate_cli.results import sentences
-from pate_cli.results.answers import NO_USE, UNLIKE, UNSURE, USE, Advice, advise, measure_of
+from pate_cli.results.answers import NO_USE, UNSURE, USE, Advice, advise, measure_of
 from pate_cli.results.boards import ACCURACY, Board, Metric, boards_of
 from pate_cli.results.details import details, eps_figure, splits_of
 from pate_cli.results.many_tables import tables_report
@@ -269,7 +269,7 @@ def _facts(advice: Advice) -> list[Fact]:
         deltas = {r["delta"] for r in finite} - {None}
         delta = f", delta {'at most ' * (len(deltas) > 1)}{rounded_up(max(deltas), 2):.2g}" if deltas else ""
         facts.append(Fact("Guarantee", f"{sentences.protected(finite)}{delta}", "for each eps, of one run"))
-    same = "the same for every method" if len(board.methods) > 1 and not advice.named(UNLIKE) else ""
+    same = "the same for every method" if len(board.methods) > 1 and advice.same_splits else ""
     facts.append(Fact("Measured", splits_of(advice), same))
     return facts
 

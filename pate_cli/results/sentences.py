@@ -62,7 +62,7 @@ def _no_use(advice: Advice) -> str:
     hint = f"; about {needed:,} splits would tell" if needed else ""
     return (
         f"No method is shown to be better than a constant answer{_at(advice.eps)} by "
-        f"{_splits(advice.repeats)}: {name(advice.method)} is {difference}{hint}."
+        f"{_splits(over.n if over else advice.repeats)}: {name(advice.method)} is {difference}{hint}."
     )
 
 
@@ -85,6 +85,7 @@ def _beside(advice: Advice, other: str, alone: str, level: str) -> str:
         return f"{alone}; {name(other)} cannot be told from it{by}."
     every = " at every eps" if advice.best_everywhere and len(board.budgets) > 1 else ""
     most = "the most accurate" if metric.unit == "points" and metric.name == "accuracy" else "the best"
+    most += " of those measured there" * _unmeasured(advice)
     difference = f"{_points(advice, gap)} {metric.more} than {name(other)}"
     return f"{name(advice.method)} is {most}{every}: {level}{_at(advice.eps)}, {difference}."
 
@@ -149,21 +150,29 @@ def lede(advice: Advice) -> str:
 
 def _others(advice: Advice) -> str:
     """Which other methods cannot be told from it, and what would tell."""
-    undecided, splits = advice.open, _splits(advice.repeats)
+    undecided = advice.open
     others = {
         other: advice.lead(other)
         for other in advice.board.values(advice.eps)
         if other != advice.method and other not in undecided
     }
     worse = bool(others) and all(lead is not None and lead.sign > 0 for lead in others.values())
+    leads = [advice.lead(other) for other in undecided or others]
+    splits = _splits(min((lead.n for lead in leads if lead is not None), default=advice.repeats))
     if not undecided:
-        return f"No other method is as good, as far as {splits} can tell." if worse else ""
+        that = f" measured{_at(advice.eps)}" * _unmeasured(advice)
+        return f"No other method{that} is as good, as far as {splits} can tell." if worse else ""
     names = listed(map(name, undecided)) if len(undecided) <= _FEW else f"{len(undecided)} other methods"
     text = f"{names} cannot be told from {name(advice.method)} on {splits}"
     needed = [n for n in undecided.values() if n is not None]
     if needed and len(needed) == len(undecided):
         text += f"; about {max(needed):,} would tell, if the differences stay"
     return f"{text}; all others are worse." if worse and not needed else f"{text}."
+
+
+def _unmeasured(advice: Advice) -> bool:
+    """Whether a method has no row at the eps spoken of."""
+    return "" in advice.verdicts.values()
 
 
 def cost(advice: Advice) -> dict[float, str]:

@@ -17,7 +17,7 @@ from pate_cli.results.answers import NO_USE, UNSURE, WORSE, advise
 from pate_cli.results.boards import Board
 from pate_cli.results.interval import Interval
 from pate_cli.results.marks import guaranteed, rounded_down
-from pate_cli.results.means import MeasuredRow, lead
+from pate_cli.results.means import MeasuredRow, lead, rows_of
 from pate_cli.results.two_results import compare_two
 from pate_cli.runs.evaluation import REPORT, Evaluation, figures
 
@@ -204,3 +204,20 @@ def test_two_results_are_compared_on_the_splits_that_both_have():
         (accuracies,) = (line for line in told.table.cells if line[0] == "accuracy, %")
         assert sorted(accuracies[1:3]) == ["80.0", "90.0"]
         assert any("splits the 3 that both have" in note for note in told.notes)
+
+
+def test_what_is_said_of_splits_and_methods_is_of_those_compared():
+    rows = [row("best", [0.9, 0.91, 0.9]), row("b", [0.7, 0.71, 0.71, 0.7, 0.7]), row("c", [0.8] * 3, 2.0)]
+    advice = advise(Board("d", rows))
+    assert "of those measured there: 90.3% at eps 1" in sentences.headline(advice)
+    assert "No other method measured at eps 1 is as good, as far as 3 splits can tell." in sentences.lede(
+        advice
+    )
+    assert not advice.same_splits
+    assert advise(Board("d", rows[::2])).same_splits
+
+
+def test_a_row_without_a_reason_has_none():
+    told = {"dataset": "d", "method": "a", "eps": 1.0, "row": "r", "checksum": "c", "repeat": None}
+    (found,) = rows_of(pd.DataFrame([told | {"status": "killed", "reason": None, "directory": "x"}]))
+    assert (found.status, found.reason) == ("killed", "")
