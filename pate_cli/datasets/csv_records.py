@@ -267,7 +267,10 @@ def _of_one_width(rows: Sequence[_Row], width: int, written: Written) -> list[_R
     for line, cells in rows:
         if len(cells) != width:
             counted = f"{len(cells)} cells, {whose} has {width}"
-            written.refused.append((line, f"{counted} ({written.key.format('sep')} is {written.sign!r})"))
+            hint = f"{written.key.format('sep')} is {written.sign!r}"
+            if any('\\"' in cell for cell in cells):  # as Spark, Hive and MySQL write it
+                hint = r'a quote within a cell is written \"; accepted: ""'
+            written.refused.append((line, f"{counted} ({hint})"))
     written.refused.sort()
     return [(line, cells) for line, cells in rows if len(cells) == width]
 

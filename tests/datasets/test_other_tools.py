@@ -457,6 +457,13 @@ def test_a_quote_that_is_not_closed_swallows_no_records(second, tmp_path, capsys
     assert (code, said["refused"][0]["line"]) == (2, 32)
 
 
+def test_quotes_behind_a_backslash_are_named(tmp_path, capsys):
+    lines = [rf'{v(i)},"he said \"no\", {i}",{label(i)}' for i in range(N)]  # Spark, Hive
+    (tmp_path / "f.csv").write_text("\n".join(["x,g,y", *lines]) + "\n")
+    said = described(capsys, tmp_path / "f.csv", "--target", "y")[1]
+    assert r'line 2: 4 cells, the header has 3 (a quote within a cell is written \"; accepted: "")' in said
+
+
 def test_a_second_header_is_no_record_to_be_mended(tmp_path, capsys):
     """As of SurveyMonkey: with its cells missing, `Response` would be a class."""
     path = table(
