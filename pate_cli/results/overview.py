@@ -348,7 +348,7 @@ def _name(row: MeasuredRow) -> str:
 
 
 def warnings(row: MeasuredRow) -> list[str]:
-    """Warnings: few points wanted, a student no better than the majority class, or one that is the limit."""
+    """Warnings: few points wanted, a student not above the majority class, or one that is the limit."""
     texts = []
     asked, budget = row.mean("queries_wanted"), row["budget"]
     if asked is not None and budget and asked < _FEW * budget:
@@ -364,11 +364,11 @@ def warnings(row: MeasuredRow) -> list[str]:
         )
     accuracy, share = row.mean("accuracy"), row.mean("majority_class")
     if accuracy is not None and share is not None and accuracy <= share:
-        than = f"always saying the commonest class ({100 * share:.1f}% of the records)"
+        than = f"one that always says the commonest class ({100 * share:.1f}% of the records)"
         auc = row.mean("roc_auc")
         ranks = auc is not None and auc > _RANKS
         rather = f"; but it ranks (ROC AUC {number(auc)}): see pate predict --threshold" if ranks else ""
-        texts.append(f"the student is no better than {than}{rather}")
+        texts.append(f"the student was right no more often than {than}{rather}")
     if constant := row.over("one_class"):
         texts.append(
             f"the student gives one class to all public points in {constant.n} of {row.n} repeats: it "
