@@ -101,7 +101,7 @@ def _headline(boards: Sequence[Board], by_eps: Mapping[float, Mapping[str, Stand
         return f"{listed(map(name, tied))} rank first together: at eps {eps:g} their mean rank is {rank}."
     text = (
         f"{name(first)} ranks first: at eps {eps:g} its mean rank is {standing.ranking.rank.mean:.1f} of "
-        f"{len(by_rank)} on {len(boards)} data sets, and it is the best on {standing.ranking.firsts}"
+        f"{len(by_rank)} on {len(boards)} data sets, and its mean is the best on {standing.ranking.firsts}"
     )
     if standing.below:
         on_tables = f" on {len(standing.below)} of them" * (len(standing.below) < len(boards))
