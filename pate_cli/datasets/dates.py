@@ -91,11 +91,11 @@ CLOCK = re.compile(
 """A time of day, or a duration, as 1 days 02:03:04."""
 
 _IN_WORDS = re.compile(
-    r"P?(?:(\d+) ?[dtj][a-z.]*,? ?)?T?(?:(\d+) ?(?:h|std)[a-z.]*,? ?)?(?:(\d+) ?m[a-z.]*,? ?)?"
+    r"(?!P[^T]*M)P?(?:(\d+) ?[dtj][a-z.]*,? ?)?T?(?:(\d+) ?(?:h|std)[a-z.]*,? ?)?(?:(\d+) ?m[a-z.]*,? ?)?"
     r"(?:(\d+)(?:[.,]\d+)? ?s[a-z.]*)?",
     re.ASCII | re.IGNORECASE,
 )
-"""A duration, as 1h 20m, 1 Std. 20 Min. and PT1H20M."""
+"""A duration, as 1h 20m, 1 Std. 20 Min. and PT1H20M; P1M is a month."""
 
 HAS_CLOCK = re.compile(r"[0-9](?:[:h]|T[0-9][0-9])[0-9][0-9]|[ T][0-9]{1,2}\.[0-9][0-9]")
 HAS_ZONE = re.compile(rf"(?:{_ZONE})$")

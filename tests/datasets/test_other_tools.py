@@ -93,7 +93,7 @@ def test_what_looks_like_a_date_and_is_none():
     assert [seconds_of(text) for text in ("1h 20m", "1 Std. 20 Min.", "PT1H20M", "P1DT2S")] == [4800] * 3 + [
         86402
     ]
-    assert [seconds_of(text) for text in ("", "PT", "5", "20m 1h", "1:80")] == [None] * 5  # a titer
+    assert [seconds_of(text) for text in ("", "PT", "P1M", "5", "20m 1h", "1:80")] == [None] * 6
 
 
 def test_columns_of_other_programs(tmp_path, capsys):
