@@ -146,7 +146,9 @@ class Advice:
         if self.metric.name in _UNNAMED:
             return _UNNAMED[self.metric.name]
         common = most_common(self.board)
-        return f"always {quoted(common)}" if common else "always the most common class"
+        if common or MAJORITY in self.board.baselines:
+            return f"always {quoted(common)}" if common else "always the most common class"
+        return "most common held-out class"
 
     @property
     def largest_share(self) -> float | None:
@@ -244,12 +246,30 @@ def _share(board: Board) -> float | None:
 
 
 def most_common(board: Board) -> str:
-    """Name of the largest class, where the rows tell it."""
+    """Name of the largest class, where the rows tell it; empty where it may be another in some split."""
     if row := board.baselines.get(MAJORITY):
         constant = [name for name in row.classes if row.mean(f"recall.{name}") == 1]
         if len(constant) == 1:
             return constant[0]
-    return next((str(row["largest_class"]) for row in board.every if row["largest_class"]), "")
+    rows = [row for row in board.every if row["largest_class"] and row.n]
+    if rows and (MAJORITY in board.baselines or _largest_in_each(rows[0])):
+        return str(rows[0]["largest_class"])
+    return ""
+
+
+def _largest_in_each(row: MeasuredRow) -> bool:
+    """Whether the largest class of the data is that of the held-out records in each repeat, too."""
+    name, repeats = str(row["largest_class"]), row.repeats
+    if "majority_class" not in repeats or not row["n_test"]:
+        return False
+    share = repeats["majority_class"]
+    sure = share > 0.5 + 1.5 / math.sqrt(row["n_test"])  # three deviations: no other one has as many
+    if len(row.classes) == 2 and name in row.classes:
+        (other,) = (label for label in row.classes if label != name)
+        found, others = repeats[f"recall.{name}"], repeats[f"recall.{other}"]
+        by_recalls = share * found + (1 - share) * others
+        sure |= ((by_recalls - repeats["accuracy"]).abs() < 1e-9) & ((found - others).abs() > 1e-6)
+    return bool(sure.all())
 
 
 def repeats_that_tell(gap: Interval) -> int | None:

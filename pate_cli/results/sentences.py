@@ -21,7 +21,7 @@ from pate_cli.results.answers import (
 from pate_cli.results.interval import LEVEL, Interval
 from pate_cli.results.marks import listed, name, quoted
 from pate_cli.results.means import MeasuredRow
-from pate_cli.results.settings import LIMIT, RECORD
+from pate_cli.results.settings import LIMIT, MAJORITY, RECORD
 from pate_cli.results.verdicts import BROKE, CANNOT, NOT_RUN, TOO_FEW, UNKNOWN, ended
 
 __all__ = ["GLOSSARY", "INSIDE", "caution", "constant_clause", "cost", "headline", "lede"]
@@ -122,6 +122,8 @@ def constant_clause(advice: Advice) -> str:
         return "50% is guessing"
     common = most_common(advice.board)
     always = f"always answering {quoted(common)}" if common else "always giving the most common class"
+    if not common and advice.metric.name == "accuracy" and MAJORITY not in advice.board.baselines:
+        return f"the most common class of held-out records has {_level(advice, level)} of them"
     if advice.metric.name == "log_loss":
         always = "always giving the shares of the classes"
     verb = "is right on" if advice.metric.name == "accuracy" else "gets"

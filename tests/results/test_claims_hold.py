@@ -5,6 +5,8 @@ Shares are of a fixed seed; by chance a check fails with probability below 1e-6.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -221,3 +223,19 @@ def test_a_row_without_a_reason_has_none():
     told = {"dataset": "d", "method": "a", "eps": 1.0, "row": "r", "checksum": "c", "repeat": None}
     (found,) = rows_of(pd.DataFrame([told | {"status": "killed", "reason": None, "directory": "x"}]))
     assert (found.status, found.reason) == ("killed", "")
+
+
+def test_a_constant_answer_is_named_where_it_is_the_one_that_was_counted():
+    """Of balanced classes the largest of the data is often not that of the test: 54.9% were of the other."""
+
+    def clause(share, found, others, accuracy):
+        one = row("best", [accuracy], largest_class="n")
+        more = {"majority_class": share, "recall.n": found, "recall.y": others}
+        board = Board("d", [replace(one, repeats=one.repeats.assign(**more))])
+        return sentences.constant_clause(advise(board))
+
+    assert clause(0.54, 0.9, 0.7, 0.54 * 0.9 + 0.46 * 0.7) == "always answering “n” is right on 54.0%"
+    other = "the most common class of held-out records has 54.0% of them"
+    assert clause(0.54, 0.9, 0.7, 0.46 * 0.9 + 0.54 * 0.7) == other
+    assert clause(0.54, 0.9, 0.9, 0.9) == other  # it cannot be told
+    assert clause(0.94, 0.9, 0.9, 0.9) == "always answering “n” is right on 94.0%"
