@@ -77,7 +77,9 @@ class Advice:
         gap = self.lead(name)
         if gap is None:
             return UNLIKE
-        return TOO_FEW if not _has_interval(gap) else WORSE if gap.sign > 0 else ALIKE
+        if not _has_interval(gap):
+            return ALIKE if gap.n > 1 and abs(gap.mean) <= 1e-9 else TOO_FEW
+        return WORSE if gap.sign > 0 else ALIKE
 
     def lead(self, name: str, eps: float | None = None, times: int = 1) -> Interval | None:
         """By how much the method to use is better than another, at the level of all comparisons together.
@@ -122,7 +124,7 @@ class Advice:
             if gaps.empty:
                 return None
             shares = [row.mean(metric.name), row.mean("majority_class")]
-            return means.on_new_records(Interval.of_gaps(gaps), [row], shares).times(metric.scale)
+            return means.on_new_records(Interval.of(gaps), [row], shares).times(metric.scale)
         value, level = row.over(metric.name), self.constant
         if value is None or level is None:
             return None
@@ -234,7 +236,9 @@ def _says_little(board: Board) -> bool:
         return True
     limit, constant = (board.baselines.get(name) for name in (LIMIT, MAJORITY))
     lead = replace(board, metric=ACCURACY).lead(LIMIT, MAJORITY, math.inf) if limit and constant else None
-    return _has_interval(lead) and lead.mean <= 2 * lead.standard_error
+    if lead is None or lead.n == 1:
+        return False
+    return lead.mean <= (2 * lead.standard_error if _has_interval(lead) else 1e-9)
 
 
 def _share(board: Board) -> float | None:

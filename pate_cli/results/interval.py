@@ -73,13 +73,6 @@ class Interval:
         return cls._from(mean, math.fsum((value - mean) ** 2 for value in values), n, level)
 
     @classmethod
-    def of_gaps(cls, values: Iterable[float]) -> Interval:
-        """Interval of a mean difference; of several repeats that are all equal it has no width."""
-        interval = cls.of(values)
-        no_gap = interval.half_width is None and interval.n > 1 and abs(interval.mean) <= 1e-9
-        return replace(interval, half_width=0.0) if no_gap else interval
-
-    @classmethod
     def pooled(cls, parts: Sequence[Interval], level: float = LEVEL) -> Interval:
         """Interval of all repeats of several means; repeats of different parts must be independent, too."""
         n = sum(part.n for part in parts)

@@ -164,7 +164,7 @@ def paired_difference(row: MeasuredRow, reference: MeasuredRow, name: str) -> In
         return None
     gaps = row.repeats[name] - reference.repeats[name]
     gaps = gaps[np.isfinite(gaps)]
-    return Interval.of_gaps(gaps) if len(gaps) else None
+    return Interval.of(gaps) if len(gaps) else None
 
 
 def lead(row: MeasuredRow, reference: MeasuredRow, name: str) -> Interval | None:

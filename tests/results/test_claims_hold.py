@@ -59,7 +59,7 @@ def test_a_difference_is_told_on_new_records_not_on_the_splits_of_a_file():
         tests = [rng.permutation(300)[:54] for _ in range(30)]
         rows = [row(m, [each[test].mean() for test in tests]) for m, each in zip("ab", right, strict=True)]
         wrong += lead(*rows, "accuracy").sign != 0
-        of_splits += Interval.of_gaps(rows[0].repeats["accuracy"] - rows[1].repeats["accuracy"]).sign != 0
+        of_splits += Interval.of(rows[0].repeats["accuracy"] - rows[1].repeats["accuracy"]).sign != 0
     assert not too_often(wrong, DRAWS, 0.05)
     assert too_often(of_splits, DRAWS, 0.05)  # so it was: one in two
 
@@ -88,7 +88,7 @@ def test_one_test_file_in_all_repeats_has_an_error_that_they_do_not_show():
 @pytest.mark.parametrize("sizes", [{}, {"n_public": None}, {"n_test": None}])
 def test_how_much_wider_follows_from_the_sizes(sizes):
     one, other = row("a", [0.8, 0.9, 0.7], **sizes), row("b", [0.7, 0.7, 0.7], **sizes)
-    plain = Interval.of_gaps(one.repeats["accuracy"] - other.repeats["accuracy"])
+    plain = Interval.of(one.repeats["accuracy"] - other.repeats["accuracy"])
     shared = {"n_public": 180 / 800, "n_test": 0.22}.get(*sizes, 180 / 820) if sizes else 180 / 820
     fewest = 3 + next(n for n in range(1, 300) if t.ppf(0.975, n + 2) * np.sqrt(1 / (n + 3) + shared) < 1)
     gap = lead(one, other, "accuracy")
@@ -136,7 +136,7 @@ def test_what_is_not_shown_is_not_denied():
 def test_equal_values_show_no_spread_and_no_interval_is_rounded_to_nothing():
     assert Interval.of([0.92, 0.92, 0.92]).half_width is None
     assert Interval.of([0.92] * 10).half_width == pytest.approx(0)
-    assert Interval.of_gaps([0.0, 0.0]).half_width == 0
+    assert Interval.of([0.0, 0.0]).half_width is None
     assert Interval.pooled([Interval.of([0.9] * 3), Interval.of([0.8, 0.9])]).n == 5
     assert Interval.pooled([Interval.of([0.9] * 3), Interval.of([0.9] * 9)]).half_width == pytest.approx(0)
     for half, digits, text in (
