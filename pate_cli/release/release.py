@@ -51,21 +51,12 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
     ExactNoise()
     ledgers = open_ledgers(run.config.ledger)
     ledger = ledgers.find(run.dataset.checksum, partial(record_digests, run.dataset))
-    protects = Protected.by(run.dataset)
+    protects, streams = Protected.by(run.dataset), pipeline.Streams.fresh()
     ledger.check_protects(protects, run.whole.guarantee)
-    labelled = run.dataset.labelled
-    in_file = np.ones(run.dataset.n_records, dtype=bool) if labelled is None else labelled
-    if run.dataset.public is None:
-        ledger.check_public(in_file, run.sizes.n_public)
+    run, public = _with_open_rows(run, ledger, streams)
     ledger.check_room(run.whole.guarantee)
     for warning in run.warnings:
         terminal.notice(warning)
-    streams, public = pipeline.Streams.fresh(), None
-    if run.dataset.public is None:  # else no row of the private file becomes public
-        drawn = np.sort(streams.split.permutation(run.dataset.n_records)[: run.sizes.n_public])
-        numbers = np.flatnonzero(in_file)
-        public = ledger.public or PublicRows(len(in_file), tuple(numbers[drawn].tolist()))
-        run = replace(run, public_rows=np.searchsorted(numbers, public.rows))
     id = secrets.token_hex(8)
     result = files.record(run, raw, id)
     files.claim(directory, result)
@@ -91,27 +82,10 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
         if not charged and not _is_charged(ledgers, ledger.fingerprint, id):
             (directory / files.RESULT).unlink(missing_ok=True)
             raise
-        if not isinstance(error, Exception):  # Ctrl-C
-            _leave(directory, result, "the release was ended; its budget is charged", "interrupted")
-            raise
-        _leave(directory, result, "the release failed; its budget is charged")
-        if not charged:  # by what says so itself
-            raise
-        if isinstance(refusal := named(error, quoted=False), PluginError):
-            raise InputError(f"the release failed: {refusal}; its budget is charged") from None
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        problem = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
-        raise RuntimeError(
-            f"the release failed: {problem}; its budget is charged (its message may be private)"
-        ) from None
-    unrecorded = ""
+        _leave_unfinished(directory, result, error, charged=bool(charged))
+        raise
     with held(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # it is paid for, and writing takes no time
-        try:  # before the files are written
-            ledgers.record(ledger.fingerprint, id, files.sha256(content[files.CERTIFICATE]))
-        except InputError as error:
-            unrecorded = str(error)
-        except OSError as error:
-            unrecorded = f"{error.filename}: {error.strerror}"
+        unrecorded = _unrecorded(ledgers, ledger.fingerprint, id, content[files.CERTIFICATE])
         _write(directory, content, result)
     if unrecorded:
         raise OSError(
@@ -125,6 +99,54 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> Report:
     (left, _), (total, _) = charged[0].left, charged[0].total
     card = Card(facts, str(_from_here(directory)))
     return card.report(f"Left in the ledger: eps {shown(left)} of {shown(total)}.")
+
+
+def _with_open_rows(
+    run: Prepared, ledger: Ledger, streams: pipeline.Streams
+) -> tuple[Prepared, PublicRows | None]:
+    """The run with the public rows of its ledger, which the first release draws; None with a public file."""
+    dataset = run.dataset
+    if dataset.public is not None:  # no row of the private file becomes public
+        return run, None
+    in_file = np.ones(dataset.n_records, dtype=bool) if dataset.labelled is None else dataset.labelled
+    ledger.check_public(in_file, run.sizes.n_public)
+    drawn = np.sort(streams.split.permutation(dataset.n_records)[: run.sizes.n_public])
+    numbers = np.flatnonzero(in_file)
+    public = ledger.public or PublicRows(len(in_file), tuple(numbers[drawn].tolist()))
+    return replace(run, public_rows=np.searchsorted(numbers, public.rows)), public
+
+
+def _leave_unfinished(
+    directory: Path, result: dict[str, Any], error: BaseException, *, charged: bool
+) -> None:
+    """Record that a release on disk as charged was not finished; say why, but nothing that may be private.
+
+    Raises nothing where `error` itself may be shown.
+    """
+    if not isinstance(error, Exception):  # Ctrl-C
+        _leave(directory, result, "the release was ended; its budget is charged", "interrupted")
+        return
+    _leave(directory, result, "the release failed; its budget is charged")
+    if not charged:  # by what says so itself
+        return
+    if isinstance(refusal := named(error, quoted=False), PluginError):
+        raise InputError(f"the release failed: {refusal}; its budget is charged") from None
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    problem = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+    raise RuntimeError(
+        f"the release failed: {problem}; its budget is charged (its message may be private)"
+    ) from None
+
+
+def _unrecorded(ledgers: LedgerDirectory, fingerprint: str, id: str, certificate: bytes) -> str:
+    """Record the certificate in the ledger, before the files are written; why it could not be, or nothing."""
+    try:
+        ledgers.record(fingerprint, id, files.sha256(certificate))
+    except InputError as error:
+        return str(error)
+    except OSError as error:
+        return f"{error.filename}: {error.strerror}"
+    return ""
 
 
 def _is_charged(ledgers: LedgerDirectory, fingerprint: str, id: str) -> bool:
