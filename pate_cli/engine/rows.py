@@ -155,6 +155,7 @@ class Row:
             "cutoff": cutoff if isinstance(cutoff := public.get("cutoff"), int) else None,
             "n_teachers": prepared.n_teachers if prepared else config.teacher.count,
             **{name: counts.get(name) for name in ("n_records", "n_private", "n_public", "n_test")},
+            **({"test_file": test.n_records} if prepared and (test := prepared.dataset.test) else {}),
             **({"run_name": config.name} if config.name else {}),
             **({"tags": " ".join(config.tags)} if config.tags else {}),
             **({"overrides": _one_order(self.spec.overrides)} if self.spec.overrides else {}),

@@ -53,15 +53,6 @@ class MeasuredRow:
         return tested / (private + (self["n_public"] or 0.0)) if tested and private else _SHARED
 
     @property
-    def tested_on(self) -> float | None:
-        """Records of a test file that all repeats have; None where each draws its own."""
-        sizes = [self[f"n_{part}"] for part in ("records", "private", "public", "test")]
-        if None in sizes:
-            return None
-        whole, private, public, tested = sizes
-        return None if whole in (private + tested, private + public + tested) else tested
-
-    @property
     def measures(self) -> list[str]:
         """Names of the measures that have a value."""
         return [str(name) for name in self.repeats if self.over(str(name))]
@@ -179,7 +170,7 @@ def on_new_records(gap: Interval, rows: Sequence[MeasuredRow], shares: Sequence[
 
     On one test file two shares of right answers differ at most on the records that either has wrong.
     """
-    tested = [row.tested_on for row in rows if row.tested_on]
+    tested = [row["test_file"] for row in rows if row["test_file"]]
     wrong = math.fsum(1 - share for share in shares if share is not None)
     error = math.sqrt(min(wrong, 1.0) / min(tested)) if tested else 0.0
     return gap.on_new_records(max(row.shared for row in rows), error)

@@ -20,6 +20,7 @@ from pate_cli.results.boards import Board
 from pate_cli.results.interval import Interval
 from pate_cli.results.marks import guaranteed, rounded_down
 from pate_cli.results.means import MeasuredRow, lead, rows_of
+from pate_cli.results.repeats import read_repeats
 from pate_cli.results.two_results import compare_two
 from pate_cli.runs.evaluation import REPORT, Evaluation, figures
 
@@ -67,14 +68,12 @@ def test_a_difference_is_told_on_new_records_not_on_the_splits_of_a_file():
 def test_one_test_file_in_all_repeats_has_an_error_that_they_do_not_show():
     """Two models as good as each other, on the same 300 records in each of ten repeats."""
     rng, wrong = np.random.default_rng(2), 0
-    sizes = {"n_records": 820.0, "n_private": 800.0, "n_public": 20.0, "n_test": 300.0}
+    sizes = {"n_records": 820.0, "n_private": 800.0, "n_public": 20.0, "n_test": 300.0, "test_file": 300.0}
     for _ in range(DRAWS):
         right = (rng.random((2, 300)) < 0.8).mean(axis=1)
         rows = [row(m, x + rng.normal(0, 0.005, 10), **sizes) for m, x in zip("ab", right, strict=True)]
         wrong += lead(*rows, "accuracy").sign != 0
     assert not too_often(wrong, DRAWS, 0.05)
-    assert rows[0].tested_on == 300
-    assert row("a", [0.8], n_records=1000.0).tested_on is None
     gap = lead(*rows, "accuracy")
     wrong = sum(1 - each.mean("accuracy") for each in rows)
     assert gap.of_repeats(10**6).half_width > 1.96 * np.sqrt(wrong / 300)  # however often it is repeated
@@ -239,3 +238,20 @@ def test_a_constant_answer_is_named_where_it_is_the_one_that_was_counted():
     assert clause(0.54, 0.9, 0.7, 0.46 * 0.9 + 0.54 * 0.7) == other
     assert clause(0.54, 0.9, 0.9, 0.9) == other  # it cannot be told
     assert clause(0.94, 0.9, 0.9, 0.9) == "always answering “n” is right on 94.0%"
+
+
+def test_a_test_file_is_known_beside_persons_and_evaluations(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame({"x": rng.normal(size=600), "who": rng.integers(0, 300, 600)})
+    frame["y"] = (frame["x"] > 0).map({True: "a", False: "b"})
+    frame.to_csv("private.csv", index=False)
+    frame.drop(columns="who")[:90].to_csv("test.csv", index=False)
+    file = ["dataset=csv", "dataset.path=private.csv", "dataset.target=y", "split.public=30", "repeats=2"]
+    no_persons = "dataset.drop=[who]"
+    more = ["dataset.unit=who"], [no_persons, "evaluate=0.2"], [no_persons, "dataset.test=test.csv"]
+    for number, options in enumerate(more):
+        assert cli.main(["run", *file, *options, f"hydra.run.dir=run{number}"]) == 0
+    sizes = [row["test_file"] for row in rows_of(read_repeats("."))]
+    assert sizes.count(90) == 1
+    assert sizes.count(None) == 2
