@@ -107,12 +107,8 @@ class Advice:
     def over_constant(self, name: str) -> Interval | None:
         """By how much a method is better than a constant answer, in the unit of the measure.
 
-        The intervals of all methods hold together, on new records.
+        The interval is for new records, and of this method by itself: few splits would tell of no other.
         """
-        over = self._over_constant(name)
-        return over and over.at(simultaneous(len(self.board.values(self.eps))))
-
-    def _over_constant(self, name: str) -> Interval | None:
         board, metric = self.board, self.metric
         if MAJORITY in board.baselines:
             return board.lead(name, MAJORITY, self.eps)
