@@ -46,6 +46,7 @@ class Card:
         self.eps, self.delta = float(self.guarantee["eps"]), float(self.guarantee["delta"])
         if not (0 < self.eps < math.inf and 0 <= self.delta < 1):
             raise ValueError("no guarantee")
+        self.eps_shown = guaranteed(self.eps)
         self.who = "person" if (self.guarantee.get("protects") or {}).get("unit") else "record"
         self.has_model = "student.skops" in facts.get("files", ["student.skops"])
         self.quality = Quality.stated(facts)
@@ -66,7 +67,7 @@ class Card:
     @property
     def under(self) -> str:
         """The guarantee, as a clause."""
-        return f"a guarantee of eps {guaranteed(self.eps)} for each of {self.protected:,} {self.who}s"
+        return f"a guarantee of eps {self.eps_shown} for each of {self.protected:,} {self.who}s"
 
     @cached_property
     def page(self) -> Page:
@@ -117,7 +118,7 @@ class Card:
 
     def _facts(self) -> list[Fact]:
         purpose, ledger = self.facts["purpose"], self.facts["ledger"]
-        exact = f"({guaranteed(self.eps)}, {guaranteed(self.delta)})-differential privacy, exact noise"
+        exact = f"({self.eps_shown}, {guaranteed(self.delta)})-differential privacy, exact noise"
         unit, _, neighbours = bare(self.guarantee["neighbours"]).rpartition("; ")
         tested = (
             f"and tested, with noise, on {count_of(self.quality.evaluation['n'], 'other')}"
@@ -125,7 +126,7 @@ class Card:
             else ""
         )
         return [
-            Fact("Guarantee", f"eps {guaranteed(self.eps)}, delta {_decimal(self.delta)}", exact),
+            Fact("Guarantee", f"eps {self.eps_shown}, delta {_decimal(self.delta)}", exact),
             Fact(
                 "Protects", unit, f"{neighbours}; of k that belong together, eps is k times as large at least"
             ),
@@ -200,9 +201,7 @@ class Card:
         words = {key: text for key, text in _WORDS.items() if quality or key == "ledger"}
         return [
             *every,
-            Section(
-                f"What eps {guaranteed(self.eps)} and delta mean", [("p", text) for text in self._meaning()]
-            ),
+            Section(f"What eps {self.eps_shown} and delta mean", [("p", text) for text in self._meaning()]),
             Section("What is not protected", [("list", [bare(text) for text in facts["not_covered"]])]),
             Section("What is public", [("list", public)]),
             Section(f"The {count_of(self.data['n_features'], 'column')} it reads", self._columns()),
@@ -227,9 +226,7 @@ class Card:
         ]
         if used is not None and used < 0.99 * self.eps:
             needed = f"The answers that came out would have needed {used:.2g}"
-            texts.append(
-                f"**Guaranteed: eps {guaranteed(self.eps)}.** {needed}; do not count that in place of it."
-            )
+            texts.append(f"**Guaranteed: eps {self.eps_shown}.** {needed}; do not count that in place of it.")
         return texts
 
     def _made(self) -> list[Block]:
@@ -302,9 +299,7 @@ class Card:
         """A release that was not measured: label, value and note."""
         delta, sizes = f"delta {_decimal(self.delta)}", self.sizes
         trained_on = f"{self.who}s, and {count_of(sizes['n_public'], 'public point')}"
-        lines = [
-            ("guarantee", f"eps {guaranteed(self.eps)}", f"{delta}; {bare(self.guarantee['neighbours'])}")
-        ]
+        lines = [("guarantee", f"eps {self.eps_shown}", f"{delta}; {bare(self.guarantee['neighbours'])}")]
         lines.append(("made from", f"{sizes['n_private']:,}", trained_on))
         if self.facts["n_teachers"]:
             n, _, note = self._teachers.split(" ", 2)

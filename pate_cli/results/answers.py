@@ -107,7 +107,8 @@ class Advice:
     def over_constant(self, name: str) -> Interval | None:
         """By how much a method is better than a constant answer, in the unit of the measure.
 
-        The interval is for new records, and of this method by itself: few splits would tell of no other.
+        The interval is for new records, and for this method alone: corrected for all, it is seldom above 0
+        with few splits.
         """
         board, metric = self.board, self.metric
         if MAJORITY in board.baselines:
