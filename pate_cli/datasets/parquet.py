@@ -58,8 +58,11 @@ def read(path: Path, text: Collection[str] = ()) -> RecordTable:
         if types.is_dictionary(cells.type):
             cells = cells.cast(cells.type.value_type)
         kind = cells.type
-        if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
-            unread[name] = str(kind)
+        if types.is_nested(kind):  # its type would name the keys of each record
+            unread[name] = "lists or objects"
+            continue
+        if types.is_binary(kind) or types.is_large_binary(kind):
+            unread[name] = "bytes"
             continue
         long = types.is_integer(kind) and (pc.max(cells).as_py() or 0) >= MOST_EXACT
         if long or (name in text and (types.is_integer(kind) or types.is_decimal(kind))):

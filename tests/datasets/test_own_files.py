@@ -647,6 +647,22 @@ def test_an_ending_in_capitals_is_one(tmp_path):
     assert load("csv", path=tmp_path / "F.CSV.GZ", target="outcome", unit=None).n_records == N
 
 
+@pytest.mark.parametrize("odd", [{"hiv": 1}, {"a": 0.5}, {"a": "x"}], ids=repr)
+def test_no_key_within_a_cell_of_one_record_is_in_a_schema(tmp_path, odd):
+    """The type of a nested column was: it names each key of each record, and its type."""
+    pytest.importorskip("pyarrow")
+    table, told = people(200, patient_id="x"), []
+    for first in ({"a": 1}, odd):
+        cells = [first, *[{"a": None}] * 199]
+        table.assign(scan=cells, more=[[cell] for cell in cells]).to_parquet(tmp_path / "n.parquet")
+        out = tmp_path / f"{len(told)}.yaml"
+        argv = ["data", "describe", str(tmp_path / "n.parquet"), "--target", "outcome", "--unit", "patient_id"]
+        assert main([*argv, "--output", str(out)]) == 0
+        told.append(out.read_text())
+    assert told[0] == told[1]
+    assert "scan: {kind: ignored, why: holds lists or objects}" in told[0]
+
+
 def test_a_parquet_file_of_nested_columns_is_refused(place, capsys):
     pytest.importorskip("pyarrow")
     table = people(200, patient_id="x").assign(scan=[[1, 2]] * 200)
@@ -654,7 +670,7 @@ def test_a_parquet_file_of_nested_columns_is_refused(place, capsys):
     table.drop(columns="outcome").assign(patient_id="y").to_parquet("pub.parquet")
     given = ["dataset=parquet", "dataset.path=n.parquet", "dataset.target=outcome", "teacher.size=20"]
     given += ["dataset.unit=null"]
-    said = ["n.parquet: column 'scan' holds list<", "accepted: numbers, texts, dates", "dataset.drop=[scan]"]
+    said = ["n.parquet: column 'scan' holds lists or objects", "accepted: numbers, texts, dates", "dataset.drop=[scan]"]
     for more in ([], ["dataset.public=pub.parquet"]):
         refused(capsys, *given, *more, said=said)
         assert main(["plan", *given, *more, "dataset.drop=[scan]"]) == 0
