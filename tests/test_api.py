@@ -270,6 +270,23 @@ def test_one_odd_label_or_cell_stops_no_fit_and_changes_no_other(tmp_path, first
         assert np.mean(model.predict(frame) == y.astype(str)) > 0.7
 
 
+@pytest.mark.parametrize("first", ["no", 0])
+def test_one_label_does_not_decide_the_type_of_the_classes_that_are_bought(tmp_path, first):
+    """A model kept the length of the longest private label, or that one was missing."""
+    file, (X, y) = tmp_path / "schema.yaml", _data(600)
+    file.write_text("classes: private\ncolumns:\n  a: {kind: number, low: -6, high: 6}\n")
+    y = np.where(y == "no", first, "yes" if first == "no" else 1)
+    y = y.astype(object if first == "no" else int)
+    types = set()
+    for label in (y[0], "x" * 99) if first == "no" else (0, np.nan, 0.5):
+        odd = pd.Series([label, *y[1:]])
+        for labels in (odd, odd.to_numpy().astype(str) if first == "no" else odd.convert_dtypes()):
+            model = PateClassifier("best", eps=8.0, delta=1e-4, random_state=0, schema=file)
+            model.fit(pd.DataFrame({"a": X[:, 0]}), labels, "marginals")
+            types.add((str(model.classes_.dtype), str(model.predict(pd.DataFrame({"a": X[:, 0]})).dtype)))
+    assert types == {("<U3", "<U3") if first == "no" else ("int64", "int64")}
+
+
 def test_a_declared_label_is_judged_by_itself():
     X, y = _data(600)
     model = PateClassifier(**PLAIN, classes={"no", "so-so", "yes"})

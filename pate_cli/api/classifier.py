@@ -97,7 +97,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     The model is differentially private: neighbours are two sets of private records of one size in which one
     record (or all records of one group) is replaced by any other. Taken as public: `X_public`, the
-    parameters, the numbers of records and columns, and the set of labels.
+    parameters, the number of records, the columns and types of X and y, and the set of labels.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 encoder = frames.encoder_of(X_public, self.schema)
                 X = frames.records(X, encoder, "X")
                 public = frames.public_part(X_public, X, encoder, bought=bought)
-            names = tuple(map(_text if bought else str, labels.tolist()))
+            names = tuple(map(frames.text_of if bought else str, labels.tolist()))
             dataset = Dataset(
                 name="python",
                 X=X,
@@ -254,8 +254,9 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if published.student is None:
             raise ValueError(f"nothing was learnt, and the budget is spent: {published.problem}")
         loss = ready.whole.guarantee
-        if bought:  # in the type of y; texts of objects
-            labels = labels[[names.index(name) for name in published.run.dataset.classes]]
+        if bought:  # in the type that these alone have; texts of objects
+            chosen = [names.index(name) for name in published.run.dataset.classes]
+            labels = frames.labels_alone(labels[chosen].tolist())
         self.classes_ = labels  # not before: of those that are not bought nothing is kept
         self.student_ = published.student
         self._encoder = published.encoder
@@ -286,7 +287,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _codes(self, y: Any, *, bought: bool) -> tuple[Any, IntArray]:
         """The labels there are, and the number of each record's; each is judged by itself, where it can."""
         if bought:  # no label is refused, nor does one decide in which type others leave
-            texts = np.array(list(map(_text, y.tolist())))
+            texts = np.array(list(map(frames.text_of, y.tolist())))
             names, firsts, codes = np.unique(texts, return_index=True, return_inverse=True)
             return names if y.dtype.kind == "O" else y[firsts], codes.astype(np.int64)
         if self.classes is None:
@@ -383,12 +384,6 @@ def _distinct(name: str, labels: Any) -> tuple[Any, Any]:
     except TypeError:
         kinds = sorted({type(label).__name__ for label in labels.tolist()})
         raise ValueError(f"{name}: labels of type {', '.join(kinds)}; accepted: of one type") from None
-
-
-def _text(label: Any) -> str:
-    """Text of a label, empty where it is missing."""
-    text = str(label)
-    return "" if label is None or text in ("nan", "NaT", "<NA>") else text
 
 
 @contextmanager

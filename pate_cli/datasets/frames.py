@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,8 @@ from pate_cli.types import IntArray, Part
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["encoder_of", "has_texts", "new_records", "persons", "public_part", "records"]
-__all__ += ["refuse_alike"]
+__all__ = ["encoder_of", "has_texts", "labels_alone", "new_records", "persons", "public_part", "records"]
+__all__ += ["refuse_alike", "text_of"]
 
 
 def has_texts(X: Any) -> bool:
@@ -93,6 +94,22 @@ def persons(groups: Any, *, warn: bool = True) -> IntArray:
         half = "if they are one person, eps and delta hold for a part of one"
         warnings.warn(f"groups: {pair}; {half}", stacklevel=3)
     return Labels(names, numbers).persons()
+
+
+def text_of(label: Any) -> str:
+    """Text of a label, empty where it is missing."""
+    text = str(_whole(label))
+    return "" if label is None or text in ("nan", "NaT", "<NA>") else text
+
+
+def labels_alone(labels: Sequence[Any]) -> Any:
+    """Array of some of the labels: the longest of all, or a missing one, decides nothing of its type."""
+    return np.array([_whole(label) for label in labels])
+
+
+def _whole(label: Any) -> Any:
+    """A label, a whole number without a point: one that is missing makes floats of all others."""
+    return int(label) if isinstance(label, float) and label.is_integer() else label
 
 
 def _table(frame: pd.DataFrame, name: str) -> RecordTable:
