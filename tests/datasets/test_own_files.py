@@ -656,7 +656,15 @@ def test_no_key_within_a_cell_of_one_record_is_in_a_schema(tmp_path, odd):
         cells = [first, *[{"a": None}] * 199]
         table.assign(scan=cells, more=[[cell] for cell in cells]).to_parquet(tmp_path / "n.parquet")
         out = tmp_path / f"{len(told)}.yaml"
-        argv = ["data", "describe", str(tmp_path / "n.parquet"), "--target", "outcome", "--unit", "patient_id"]
+        argv = [
+            "data",
+            "describe",
+            str(tmp_path / "n.parquet"),
+            "--target",
+            "outcome",
+            "--unit",
+            "patient_id",
+        ]
         assert main([*argv, "--output", str(out)]) == 0
         told.append(out.read_text())
     assert told[0] == told[1]
@@ -670,7 +678,11 @@ def test_a_parquet_file_of_nested_columns_is_refused(place, capsys):
     table.drop(columns="outcome").assign(patient_id="y").to_parquet("pub.parquet")
     given = ["dataset=parquet", "dataset.path=n.parquet", "dataset.target=outcome", "teacher.size=20"]
     given += ["dataset.unit=null"]
-    said = ["n.parquet: column 'scan' holds lists or objects", "accepted: numbers, texts, dates", "dataset.drop=[scan]"]
+    said = [
+        "n.parquet: column 'scan' holds lists or objects",
+        "accepted: numbers, texts, dates",
+        "dataset.drop=[scan]",
+    ]
     for more in ([], ["dataset.public=pub.parquet"]):
         refused(capsys, *given, *more, said=said)
         assert main(["plan", *given, *more, "dataset.drop=[scan]"]) == 0

@@ -121,6 +121,23 @@ def test_a_key_of_one_record_stops_no_release(key):
         assert b"of one" not in path.read_bytes() or path.name in ("result.json", "certificate.json")
 
 
+@pytest.mark.parametrize("given", ["dataset.public=new.jsonl", "dataset.schema=s.yaml"])
+def test_no_key_of_one_record_is_taken_for_a_name_of_persons(given):
+    """A release stopped to ask where a single record had a key of such a name."""
+    told = []
+    Path("s.yaml").write_text("columns: {age: {kind: number}, ward: {kind: category}}\n")
+    for key in ({}, {"patient_id": 7}):
+        rows = [{"age": int(a), "ward": ward, "y": y} | (key if i == 9 else {})
+                for i, (a, ward, _, y) in enumerate(records())]  # fmt: skip
+        Path("own.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        Path("new.jsonl").write_text("\n".join(json.dumps({"age": i, "ward": "A"}) for i in range(60)))
+        data = ["dataset=jsonl", "dataset.path=own.jsonl", "dataset.target=y", "dataset.classes=[no,yes]"]
+        run = [*data, given, *(SPLIT if "schema" in given else []), "mechanism=gaussian"]
+        told.append(said("run", "release=true", *run, "hydra.run.dir=out"))
+    assert told[0] == told[1]
+    assert told[0][2].startswith("pate: dataset.unit: got 'auto'; accepted: the key that names persons")
+
+
 @pytest.mark.parametrize("unit", [None, "id"])
 def test_a_release_says_that_it_is_not_protected_whether_a_record_has_a_label(unit):
     """Its number of records shows that, and it promised a record replaced by any other."""
