@@ -11,11 +11,11 @@ from typing import Any
 from pate_cli.errors import count_of
 from pate_cli.release.certificates import page_command
 from pate_cli.release.quality import MOST, Quality
-from pate_cli.results.marks import bare, guaranteed, listed, name, quoted, rounded_up
+from pate_cli.results.marks import bare, guaranteed, listed, name, plain, quoted, rounded_up
 from pate_cli.results.page import Fact, Page, Report, Section
 from pate_cli.results.sentences import GLOSSARY, meaning_of_eps
 from pate_cli.results.settings import RECORD
-from pate_cli.results.svg import best_attack
+from pate_cli.results.svg import success
 from pate_cli.results.tables import Head, Table
 
 __all__ = ["OPEN_ROWS", "Card"]
@@ -101,13 +101,11 @@ class Card:
     def _lede(self) -> str:
         times = f"{rounded_up(math.exp(min(self.eps, 700)), 3):,.3g}"
         failing = f", but for a probability of {_decimal(self.delta)}" if self.delta else ""
-        success = best_attack(self.eps, self.delta)
-        right = f"{success:.0f}" if success < 99.5 else f"{min(success, 100.0):.4g}"
         return (
             f"The guarantee: had any one of these {self.who}s been different, each possible result would "
             f"have been at most {times} times as likely, and at least 1/{times} times{failing}. Even an "
             f"attacker who knows everything else, and is left with two equally likely values for one "
-            f"{self.who}, guesses right at most {right} times in 100; guessing is 50."
+            f"{self.who}, guesses right at most {success(self.eps, self.delta)} times in 100; guessing is 50."
         )
 
     def _caution(self) -> str:
@@ -268,10 +266,12 @@ class Card:
 
     def report(self, left: str = "") -> Report:
         """What a terminal shows; `left` is a last sentence, on what is left in the ledger."""
-        quality, notes = self.quality, []
+        quality, notes = self.quality, list[str]()
         does = "nothing is known of how good it is" if self.has_model else "noisy answers, without a model"
         if quality:
             n = count_of(quality.evaluation["n"], self.who)
+            if warned := plain(quality.caution) or ("" if quality.two else quality.compared):
+                notes.append(warned)
             notes.append(f"Measured with noise on {n} not learned from, so it may be published.")
         elif self.has_model:
             notes.append("With evaluate=0.2 it would have said how good it is, at the same eps.")

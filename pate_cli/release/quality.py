@@ -255,8 +255,8 @@ class Quality:
             return "How far its probabilities are off cannot be told."
         if after.low > 0:
             return f"Its probabilities are off by {after} points on average."
-        was = f" (above {_percent(before.high)} before they were corrected by it)" if before else ""
-        shows = f"in a test that would show one above {_percent(after.high)} points on average"
+        was = f" (above {_at_most(before.high)} before they were corrected by it)" if before else ""
+        shows = f"in a test that would show one above {_at_most(after.high)} points on average"
         return f"No error of its probabilities was seen, {shows}{was}."
 
     def uses(self) -> tuple[list[str], list[str]]:
@@ -281,7 +281,7 @@ class Quality:
                 good.append(f"a **first guess**, right on {frequency(accuracy.estimate)} {self.who}s")
             bad += f": it is wrong on {frequency(100 - accuracy.estimate)}"
         if (error := self.of("calibration_error")) is not None:
-            off = f"{_percent(error.high)} points on average"
+            off = f"{_at_most(error.high)} points on average"
             good.append(f"a probability for a group: predicted and observed shares differ by at most {off}")
         return good, [bad]
 
@@ -294,7 +294,7 @@ def _outward(low: float, high: float, scale: float) -> tuple[float, float]:
 def frequency(percent: float) -> str:
     """A percentage as a natural frequency, of 100 or, near its ends, of 1,000."""
     if 0 < percent < 0.95 or 99.05 < percent < 100:
-        return f"{10 * percent:.0f} of 1,000"
+        return f"{10 * percent:,.0f} of 1,000"
     return f"{percent:.0f} of 100"
 
 
@@ -302,6 +302,11 @@ def _percent(value: float) -> str:
     """A percentage for people: with a decimal near the ends."""
     text = f"{value:.0f}" if 4.95 <= value < 95.05 else f"{value:.1f}"
     return text.removesuffix(".0")
+
+
+def _at_most(value: float) -> str:
+    """An upper end as `_percent` writes it, never below it."""
+    return _percent(_outward(0.0, value, 1.0 if 4.95 <= value < 95.05 else 10.0)[1])
 
 
 def _thousand(parts: Sequence[float]) -> list[int]:

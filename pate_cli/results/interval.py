@@ -174,7 +174,7 @@ class Interval:
     def text(self, digits: int = 4, *, sign: bool = False) -> str:
         """Write it as "0.9252 ± 0.0031", a difference with its sign."""
         digits = digits_of(self.half_width, digits)
-        text = f"{self.mean:{'+' if sign else ''}.{digits}f}"
+        text = f"{self.mean:{'+' if sign else ''}z.{digits}f}"
         return text if self.half_width is None else f"{text} ± {self.half_width:.{digits}f}"
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NextStep",
     "compare_methods",
+    "lacking",
     "ledger_init",
     "more_repeats",
     "overrides",
@@ -64,7 +65,8 @@ def release_step(answer: Advice) -> NextStep | None:
         return None
     if typed_value(row, "mechanism") == "tune" or typed_value(row, "dataset") == "shards":
         return None  # candidates are no overrides, and shards are not released
-    kept = [text for text in overrides(row) if not _of(text, (*_EXPERIMENT, *_RELEASE))]
+    not_taken = (*_EXPERIMENT, *_RELEASE, "dataset.test")  # a release is tested on records of its own
+    kept = [text for text in overrides(row) if not _of(text, not_taken)]
     if not any(_key(text).startswith(_PUBLIC) for text in kept):
         if row["protects"] or typed_value(row, "dataset.unit") not in ("", "null"):
             return None  # persons' records are not opened: it takes a file of public points
@@ -74,6 +76,17 @@ def release_step(answer: Advice) -> NextStep | None:
     init = ledger_init(kept, answer.eps, row["delta"])
     release = ["pate", "run", "release=true", *kept, f"eps={answer.eps:g}", *measured]
     return "publish it", [*described, init, release]
+
+
+def lacking(answer: Advice) -> str:
+    """What a release of persons lacks, whose step is not printed: no records of theirs are opened."""
+    row = answer.row
+    typed = [] if row is None else [_key(text) for text in overrides(row)]
+    if not typed or row is None or not answer.useful or not str(row["protects"]).startswith("all records"):
+        return ""
+    if any(key.startswith("dataset.public") for key in typed):
+        return ""
+    return "To publish it, add public points, a file of records of others: `dataset.public=FILE`."
 
 
 def _described(row: MeasuredRow, kept: list[str]) -> list[list[str]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from pate_cli.errors import InputError
+from pate_cli.errors import InputError, count_of
 from pate_cli.results.interval import EPS_NOTE, EPS_USED, T_NOTE, Interval
 from pate_cli.results.means import MeasuredRow, pooled, sort_keys
 from pate_cli.results.settings import SYNONYMS, differing
@@ -334,7 +334,7 @@ def _footnotes(rows: Sequence[MeasuredRow], left_out: int) -> list[str]:
         for text in warnings(row):
             by_words.setdefault(re.sub(r"\d[\d.,]*", "", text), []).append(f"warning: {_name(row)}: {text}")
     lines += [
-        f"{first}{f'; so in {len(others):,} more rows' if others else ''}"
+        first + (f"; so in {count_of(len(others), 'more row')}" if others else "")
         for first, *others in by_words.values()
     ]
     return lines + [

@@ -22,7 +22,7 @@ from pate_cli.results.details import details, eps_figure, splits_of
 from pate_cli.results.many_tables import tables_report
 from pate_cli.results.marks import guaranteed, listed, name, plain, rounded_up
 from pate_cli.results.means import MeasuredRow, flat, rows_of
-from pate_cli.results.next_steps import compare_methods, more_repeats, release_step, typed_value
+from pate_cli.results.next_steps import compare_methods, lacking, more_repeats, release_step, typed_value
 from pate_cli.results.overview import overview
 from pate_cli.results.page import Fact, Page, Report, Section
 from pate_cli.results.paired import paired
@@ -107,6 +107,8 @@ def _single(advice: Advice, command: Sequence[str]) -> tuple[Page, Report]:
     if step is not None:
         note = [("note", _publishing(advice, step[1]))] if step[0] == "publish it" else []
         sections.append(Section(f"Next: {step[0]}", [("code", step[1]), *note]))
+    if lack := "" if step else lacking(advice):
+        sections.append(Section("Next: publish it", [("p", lack)]))
     page = Page(
         title=board.name,
         kicker=_kicker(advice, command),
@@ -123,7 +125,7 @@ def _single(advice: Advice, command: Sequence[str]) -> tuple[Page, Report]:
         answer=f"{headline[:-1]}; {clause}." if clause else headline,
         table=_for_terminal(table, advice.metric),
         lines=_lines(advice) if single_row and not advice.limit else (),
-        notes=_notes(advice),
+        notes=[*_notes(advice), *([lack] if lack else [])],
         explain=[*sentences.verdict_rule(advice), *_meanings(advice)],
         next_step=step,
         files={"table": Table(table.columns, table.cells, _records(board))},
@@ -259,7 +261,8 @@ def _facts(advice: Advice) -> list[Fact]:
             for part, word in (("public", "public"), ("test", "to test"))
             if row[f"n_{part}"]
         ]
-        facts.append(Fact("Records", f"{row['n_private']:,.0f} private", ", ".join(parts)))
+        counted = "Persons" if str(row["protects"]).startswith("all records") else "Records"
+        facts.append(Fact(counted, f"{row['n_private']:,.0f} private", ", ".join(parts)))
     if row.classes:
         share = advice.largest_share
         largest = "" if share is None else f"the largest has {ACCURACY.level(share)}% of the records"

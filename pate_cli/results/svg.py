@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pate_cli.results.tables import short
 
 __all__ = ["ALIASES", "FREQUENT", "Level", "Line", "Share", "best_attack", "colours", "lines"]
-__all__ += ["ranges", "shares", "spread"]
+__all__ += ["ranges", "shares", "spread", "success"]
 
 _HUES = ("blue", "orange", "green", "black", "pink", "sky", "gold", "violet")
 FREQUENT = ("best", "gaussian", "active", "svt", "noisy_gd", "output_perturbation", "svt-liu2021")
@@ -63,6 +63,12 @@ def best_attack(eps: float, delta: float = 0.0) -> float:
     if eps > 700:
         return 100.0
     return 100 * (math.exp(eps) + delta) / (1 + math.exp(eps))
+
+
+def success(eps: float, delta: float) -> str:
+    """The same in whole percent, with decimals where it would be 100."""
+    percent = min(best_attack(eps, delta), 100.0)
+    return f"{percent:.0f}" if percent < 99.5 else f"{percent:.4g}"
 
 
 def spread(targets: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -225,7 +231,7 @@ class _Panel:
             yield f'<line class="axis" x1="{at:.1f}" x2="{at:.1f}" y1="{base}" y2="{base + 5}"/>'
             yield _words(at, base + 22, f"{eps:g}", "", "middle")
             if delta is not None:
-                yield _words(at, base + 41, f"{best_attack(eps, delta):.0f}%", "soft fine", "middle")
+                yield _words(at, base + 41, f"{success(eps, delta)}%", "soft fine", "middle")
         log = ", log scale" if self.wide and len(self.marks) > 1 else ""
         yield _words(beside, base + 22, f"eps{log}", "soft")
         if delta is not None:

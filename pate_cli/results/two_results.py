@@ -127,6 +127,14 @@ def _common(row: MeasuredRow, other: MeasuredRow) -> tuple[MeasuredRow, Measured
     return replace(row, repeats=row.repeats.loc[both]), replace(other, repeats=other.repeats.loc[both])
 
 
+def _defined(row: MeasuredRow, other: MeasuredRow, measure: str) -> tuple[MeasuredRow, MeasuredRow]:
+    """Two rows with the splits where both have a measure, as of a student of one class not all do."""
+    if measure not in row.repeats or measure not in other.repeats:
+        return row, other
+    sides = [each.repeats[each.repeats[measure].notna()] for each in (row, other)]
+    return _common(replace(row, repeats=sides[0]), replace(other, repeats=sides[1]))
+
+
 def _some(row: MeasuredRow, other: MeasuredRow) -> str:
     """Which splits are compared, if not all."""
     n, m = (each.n for each in _common(row, other))
@@ -231,7 +239,7 @@ def _table(pairs: Sequence[tuple[str, MeasuredRow, MeasuredRow]], footnotes: lis
             if side_row.status != "ok":
                 footnotes.append(f"{where}{side} {ended(side_row.status)}: {side_row.reason}")
         for measure in _measures_of(row, other):
-            means = [side_row.over(measure) for side_row in (row, other)]
+            means = [each.over(measure) for each in ((row, other) if why else _defined(row, other, measure))]
             gap = None if why else lead(row, other, measure)
             record = {"row": label or None, "measure": measure} | flat({"A": means[0], "B": means[1]})
             records.append(

@@ -184,6 +184,23 @@ def test_nothing_is_better_than_a_constant_answer_that_cannot_be_told():
     assert "It may be no better than a constant answer" in quality.caution
 
 
+def test_a_terminal_warns_as_the_page_does(place):
+    facts = facts_of(place)
+    figures = facts["evaluation"]["figures"]
+    assert not any("guessing" in note for note in Card(facts, "out").report().notes)
+    figures["roc_auc"] |= {"estimate": 0.55, "low": 0.45, "high": 0.65}
+    assert any("may rank no better than guessing" in note for note in Card(facts, "out").report().notes)
+
+
+@pytest.mark.parametrize(("high", "most"), [(0.1201, "13"), (0.0493, "5"), (0.0311, "3.2")])
+def test_an_error_that_is_at_most_so_large_is_not_larger(high, most):
+    error = {"estimate": 0.0, "low": 0.0, "high": high, "told": True}
+    measured = {"figures": {"calibration_error": error, "calibration_error_before": error}, "n": 90}
+    quality = Quality(measured, ["a", "b"])
+    assert f"differ by at most {most} points" in quality.uses()[0][-1]
+    assert quality.probabilities.count(f"above {most} ") == 2
+
+
 def test_certificates_of_before_are_shown_and_others_refused(place, tmp_path, capsys):
     """As 0.1 wrote them: `numeric`, `values`, and neither a file's name nor its form."""
     facts = facts_of(place)

@@ -208,6 +208,8 @@ def test_the_release_keeps_what_was_typed_and_has_room_in_its_ledger():
     tuned = found({("tune", 1): around(0.8)}, overrides="mechanism=tune")
     assert release_step(tuned) is None  # between which candidates is not typed there
     assert release_step(found({("lnmax", 1): around(0.8)}, overrides=typed, release="no")) is None
+    tested = found({("best", 1): around(0.8)}, overrides=f"{typed} dataset.test=t.csv")
+    assert release_step(tested)[1] == release_step(a)[1]  # a release does not take one
     preset = found({("best", 1): around(0.8)}, overrides="+experiment=psq_mushroom")
     assert release_step(preset)[1][0][:4] == ["pate", "ledger", "init", "+experiment=psq_mushroom"]
 
