@@ -13,6 +13,7 @@ from typing import Any
 
 from pate_cli.commands.own_files import add_format_options, read_table
 from pate_cli.commands.printing import print_grid, print_json, print_line
+from pate_cli.commands.reporting import say
 from pate_cli.datasets.asking import Ask, as_list
 from pate_cli.datasets.column import Column, distinct_texts
 from pate_cli.datasets.csv_files import refused_lines
@@ -220,7 +221,7 @@ def _print(table: RecordTable, described: Described, options: argparse.Namespace
             how = _how(ask, described.schema.form)
             print_line(f"  {one_line(ask.column or ask.key)}: {one_line(ask.question)}{how}")
     if described.schema.rows == "private" and not described.refused and (open_ := _open(described)):
-        print_line(f"private, so not in the schema: {open_}")
+        say(f"private, so not in the schema: {open_}")
         print_line("each split's public share has them, or they come")
         print_line("  from a public file: --rows PUBLIC")
         print_line(f"  by hand: {_example(described)}")

@@ -17,6 +17,7 @@ __all__ = ["add_output_options", "print_grid", "print_json", "print_line", "prin
 __all__ += ["split_output_options"]
 
 _SHORT_CELL = 24  # characters of a cell that stays on one line
+_LEAST = 12  # width of a column of longer ones
 
 
 def add_output_options(parser: argparse.ArgumentParser, *, quiet: bool = True) -> None:
@@ -99,19 +100,28 @@ def print_grid(
     title: str = "",
     caption: str = "",
 ) -> None:
-    """Print a table; columns `right` are numbers, and a row of one cell heads those below it."""
+    """Print a table; columns `right` are numbers, and a row of one cell heads those below it.
+
+    A column without any cell is left out, and on a narrow terminal none is cut to a few letters.
+    """
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), title_justify="left")
     table.title, table.caption = Text(title) if title else None, Text(caption) if caption else None
     table.caption_justify = "left"
-    for index, name in enumerate(columns):
-        cells = [part for row in rows if len(row) > 1 for part in row[index].splitlines()]
-        short = all(len(cell) <= _SHORT_CELL for cell in cells)
-        table.add_column(Text(name), no_wrap=short, overflow="fold")
+    whole = [row for row in rows if len(row) > 1]
+    shown = [index for index in range(len(columns)) if not whole or any(row[index] for row in whole)]
+    for name, index in ((columns[index], index) for index in shown):
+        cells = [part for row in whole for part in row[index].splitlines()]
+        width = max(map(cell_len, [name, *cells]))
+        short = all(cell_len(cell) <= _SHORT_CELL for cell in cells)
+        table.add_column(Text(name), no_wrap=short, overflow="fold", min_width=width if short else _LEAST)
         table.columns[-1].justify = "right" if name in right else "left"
     for row in rows:
-        table.add_row(*map(Text, row), style="bold" if len(row) == 1 else "")
+        table.add_row(
+            *(Text(row[index]) for index in shown[: len(row)]), style="bold" if len(row) == 1 else ""
+        )
     out().print(table, crop=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -65,9 +64,21 @@ def show_next(title: str, commands: Sequence[Sequence[str]]) -> None:
 def say(text: str) -> None:
     """Print a sentence, broken between words at 80 columns, or fewer on a narrow terminal."""
     for part in printable(text, out()).split("\n"):
-        whole = part.replace(" ± ", "\xa0±\xa0")  # a number keeps its interval
-        lines = textwrap.wrap(whole, min(out().width, 80), break_long_words=False, break_on_hyphens=False)
-        out().print("\n".join(lines).replace("\xa0±\xa0", " ± "), markup=False, soft_wrap=True)
+        lines = _wrapped(part, min(out().width, 80))
+        out().print("\n".join(lines), markup=False, soft_wrap=True)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of a text in columns of a terminal, of which a sign of Chinese takes two; no word is broken."""
+    from rich.cells import cell_len
+
+    lines: list[str] = []
+    for word in text.replace(" ± ", "\xa0±\xa0").split(" "):  # a number keeps its interval
+        if lines and cell_len(f"{lines[-1]} {word}") <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return [line.replace("\xa0±\xa0", " ± ") for line in lines]
 
 
 def _show_lines(lines: Sequence[tuple[str, str, str]]) -> None:
@@ -75,7 +86,7 @@ def _show_lines(lines: Sequence[tuple[str, str, str]]) -> None:
     widths = [max(len(line[index]) for line in lines) for index in (0, 1)]
     for label, value, about in lines:
         start, width = f"{label:{widths[0]}}  {value:{widths[1]}}  ", min(out().width, 80)
-        note_lines = textwrap.wrap(about, max(width - len(start), 20), break_long_words=False) or [""]
+        note_lines = _wrapped(about, max(width - len(start), 20))
         for number, part in enumerate(note_lines):
             line = f"{' ' * len(start) if number else start}{part}".rstrip()
             out().print(printable(line, out()), markup=False, soft_wrap=True)

@@ -6,8 +6,11 @@ import re
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 
 from pate_cli import cli, terminal
+from pate_cli.commands.printing import print_grid
+from pate_cli.commands.reporting import say
 
 NAME = "a_table_of_records_with_a_long_name"
 OWN = ["dataset=csv", f"dataset.path={NAME}.csv", "dataset.target=label"]
@@ -83,3 +86,17 @@ def test_help_fits_80_columns(command, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     assert cli.main([command, "--help"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_words_are_broken_by_columns_of_the_terminal(monkeypatch, capsys):
+    """A sign of Chinese takes two; and no column of a table is cut to a few letters."""
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal.out.cache_clear()
+    say(" ".join(["総胆管結石症の疑い"] * 4))
+    lines = capsys.readouterr().out.splitlines()
+    assert [cell_len(line) for line in lines] == [37, 37]
+    print_grid(("column", "kind", "holds", "missing"), [["diagnosis", "category", "x y " * 12, ""]])
+    text = capsys.readouterr().out
+    terminal.out.cache_clear()
+    assert re.search("diagnosis +category", text)
+    assert "missing" not in text  # no cell has anything
