@@ -182,10 +182,9 @@ def _edited(content: bytes) -> bool:
 
 
 def _public_rows(options: argparse.Namespace, table: RecordTable, text: set[str]) -> RecordTable:
-    """The public file, read as the private one is."""
+    """The public file, written as the private one is; its cells as texts, whatever one private cell is."""
     written = table.written.form and {**table.written.form, "decimal": table.decimal}
-    texts = text | {name for name in table.columns if hasattr(table.frame[name], "cat")}
-    rows = read_table(options.rows, options, texts, written)
+    rows = read_table(options.rows, options, text | {*table.columns}, written)
     if rows.checksum == table.checksum:
         raise ConfigError(
             "--rows", str(options.rows), "a file of other records; --public says that they are public"

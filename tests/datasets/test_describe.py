@@ -263,6 +263,29 @@ def test_no_single_record_decides_what_is_written_of_a_private_file(tmp_path):
     assert same > 75  # many are neither refused nor asked
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_no_private_cell_decides_how_the_public_file_is_read(ending, tmp_path):
+    """One text in a private column of numbers made the levels `1.0` of what was `1`."""
+    told = []
+
+    def file(name, codes):
+        cells = [
+            {"age": 20 + i % 60, "code": code, "y": "no" if i % 3 else "yes"} for i, code in enumerate(codes)
+        ]
+        lines = ["age,code,y", *(",".join(map(str, cell.values())) for cell in cells)]
+        (tmp_path / name).write_text("\n".join(lines if ending == "csv" else map(json.dumps, cells)))
+        return str(tmp_path / name)
+
+    public = file(f"public.{ending}", [1.0, 2.0] * 30)
+    for first in (1, "x", None):
+        argv = ["data", "describe", file(f"own.{ending}", [first, *[1, 2] * 60]), "--target", "y"]
+        argv += ["--rows", public, "--output", str(tmp_path / f"{len(told)}.yaml")]
+        assert main([*argv, "--set", "code.kind=category"]) == 0
+        told.append((tmp_path / f"{len(told)}.yaml").read_text())
+    assert told[0] == told[1] == told[2]
+    assert "code: {kind: category, levels: ['1.0', '2.0']" in told[0]
+
+
 def test_a_private_schema_holds_no_bound_no_level_and_no_class(tmp_path):
     text = schema_of(write(tmp_path, "payroll.csv"))
     for private in ("ill", "17", "A, B"):
