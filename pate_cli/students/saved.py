@@ -101,7 +101,8 @@ def _without_addresses(data: bytes) -> bytes:
 
     skops names objects by their memory address and members carry the time of writing; neither says anything
     of the student, but an address may depend on what else the process holds, and that may be private.
-    Addresses become 0, 1, ... in order of appearance.
+    Addresses become 0, 1, ... in order of appearance. Types that an older scikit-learn knows by a name of its
+    own are written as its later versions do, so that these read the file, too.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
@@ -110,6 +111,11 @@ def _without_addresses(data: bytes) -> bytes:
 
     def renamed(node: dict[str, Any]) -> dict[str, Any]:
         """Rename one node of the schema; a dictionary with a key "file" or "__id__" holds nodes there."""
+        if node.get("__class__") == "_RemainderColsList":  # up to 1.7: a list that warns who changes it
+            remainder: dict[str, Any] = node["content"]["content"]["data"]
+            return remainder
+        if node.get("__module__") == "_loss":  # up to 1.8
+            node["__module__"] = "sklearn._loss._loss"
         if isinstance(address := node.get("__id__"), int):
             node["__id__"] = numbers.setdefault(address, len(numbers))
         if isinstance(file := node.get("file"), str):

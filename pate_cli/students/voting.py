@@ -44,8 +44,9 @@ class Voting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Fit on points of shape (n, d), dense or sparse, and labels of at least two classes."""
         self.classes_ = np.unique(y)
         base = clone(self.estimator)
-        if isinstance(getattr(base, "C", None), int | float):
-            base.set_params(C=base.C * X.shape[0])
+        for name in ("C", "estimator__C"):  # the latter, of a learner given dense records
+            if isinstance(C := base.get_params().get(name), int | float):
+                base.set_params(**{name: C * X.shape[0]})
         vote = AdaBoostClassifier(
             estimator=base,
             n_estimators=self.n_estimators,

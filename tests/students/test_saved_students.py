@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shlex
@@ -18,13 +19,14 @@ import skops.io
 from encoders import encoder
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import GradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.preprocessing import FunctionTransformer
 
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.learners import TWO_CLASSES, make_learner
 from pate_cli.students import STUDENTS, fit_student, load_student, save_student
+from pate_cli.students.saved import dump_student
 from pate_cli.students.trusted import foreign_types
 from pate_cli.teachers import train
 from pate_cli.types import Answers, PrivateRecords, PublicPoints
@@ -103,6 +105,24 @@ def test_teachers_are_not_saved_and_nothing_is_left_where_it_cannot_be_written(t
     with pytest.raises(ConfigError, match=r"absent/s.*No such file or directory"):
         save(tmp_path / "absent" / "s", LogisticRegression())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_names_types_as_later_versions_of_scikit_learn_do(monkeypatch):
+    about = {"classes": ["0", "1"], "n_features": 2, "encoder": None, "meta": {}}
+    student = SGDClassifier(loss="log_loss").fit(X, Y)
+    usual, dumps = dump_student(student, **about), skops.io.dumps
+
+    def of_version_1_8(parts):
+        with zipfile.ZipFile(io.BytesIO(dumps(parts))) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        members["schema.json"] = members["schema.json"].replace(b'"sklearn._loss._loss"', b'"_loss"')
+        with zipfile.ZipFile(data := io.BytesIO(), "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+        return data.getvalue()
+
+    monkeypatch.setattr(skops.io, "dumps", of_version_1_8)
+    assert dump_student(student, **about) == usual
 
 
 # -- what is not of pate

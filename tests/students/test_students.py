@@ -13,6 +13,7 @@ from pate_cli.cli import main
 from pate_cli.errors import ConfigError
 from pate_cli.learners import TWO_CLASSES
 from pate_cli.learners.constant import ConstantClassifier
+from pate_cli.learners.dense import DenseInput
 from pate_cli.students import STUDENTS, check_student, fit_student
 from pate_cli.students.voting import Voting
 from pate_cli.types import UNANSWERED, Answers, PublicPoints
@@ -97,6 +98,11 @@ def test_the_penalty_of_a_voting_base_means_what_it_means_alone():
     vote = fit(points, np.arange(200), y, "voting", {"n_estimators": 1, "base_params": {"C": 0.5}})
     alone = fit(points, np.arange(200), y, "logistic", {"C": 0.5})
     np.testing.assert_allclose(vote.model_.estimators_[0].coef_, alone.coef_, rtol=1e-3)
+    base = DenseInput(
+        LogisticRegression(C=0.5, solver="liblinear")
+    )  # as a learner that takes no sparse records
+    given_dense = Voting(base, n_estimators=1).fit(points.X, y)
+    np.testing.assert_allclose(given_dense.model_.estimators_[0].coef_, alone.coef_, rtol=1e-3)
 
 
 def test_voting_without_an_edge_is_its_base_alone():
