@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from test_seeded_bugs import edit
 
+from pate_cli.cli import main
 from pate_cli.datasets import describing, json_lines
 from pate_cli.datasets.csv_files import CsvFormat, read_csv
 from pate_cli.datasets.distinct import N_PARTS, kept_parts
@@ -114,3 +118,44 @@ def test_a_seeded_bug_shows_a_key_of_one_record(where, right, wrong, seen, tmp_p
     assert "  key: {kind: " in written(39)
     edit(monkeypatch, f"datasets.describing:{where}", right, wrong)
     assert [n for n in (1, 2, 3) if seen in written(n)]
+
+
+CELLS = [
+    ("a type that names the keys in a cell", "datasets.parquet:read", '"lists or objects"', "str(kind)"),
+    ("a public file read as one cell is", "commands.describe:_public_rows", "{*table.columns}",
+     '{n for n in table.columns if hasattr(table.frame[n], "cat")}'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("where", "right", "wrong"), [pytest.param(*bug[1:], id=bug[0]) for bug in CELLS])
+def test_a_seeded_bug_shows_one_cell(where, right, wrong, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    records = [{"age": i % 9, "code": 1, "cell": {"a": 1}, "y": "no" if i % 3 else "yes"} for i in range(60)]
+
+    def told(name, **first):
+        frame = pd.DataFrame([records[0] | first, *records[1:]])
+        write = (
+            frame.to_parquet if "parquet" in name else partial(frame.to_json, orient="records", lines=True)
+        )
+        write(name)
+        argv = [
+            "data",
+            "describe",
+            name,
+            "--target",
+            "y",
+            "--set",
+            "code.kind=category",
+            "--output",
+            "s.yaml",
+        ]
+        assert main([*argv, "--rows", f"rows{Path(name).suffix}"]) == 0
+        return Path("s.yaml").read_text()
+
+    Path("rows.jsonl").write_text("\n".join(json.dumps(record | {"code": 1.0}) for record in records))
+    pd.DataFrame(records).assign(age=1).to_parquet("rows.parquet")
+    pairs = [("f.parquet", {"cell": {"hiv": 1}}), ("f.jsonl", {"code": "x"})]
+    assert all(told(name) == told(name, **first) for name, first in pairs)
+    edit(monkeypatch, where, right, wrong)
+    assert [told(name) == told(name, **first) for name, first in pairs].count(False) == 1
