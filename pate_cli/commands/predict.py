@@ -119,7 +119,7 @@ def _accuracy(classes: Sequence[str], ours: list[str], theirs: Labels, threshold
     pairs = [(a, theirs.names[code]) for a, code in zip(ours, theirs.codes, strict=True) if code >= 0]
     right, n = sum(a == b for a, b in pairs), len(pairs)
     most = max(Counter(b for _, b in pairs).values())
-    text = f"accuracy {right / n:.4f} ({right} of {count_of(n, 'record')}); "
+    text = f"accuracy {right / n:.4f} ({right:,} of {count_of(n, 'record')}); "
     text += f"the commonest class alone has {most / n:.4f}"
     case = classes[-1]
     true = sum(b == case for _, b in pairs)

@@ -99,7 +99,7 @@ class Card:
         )
 
     def _lede(self) -> str:
-        times = f"{rounded_up(math.exp(min(self.eps, 700)), 3):,.3g}"
+        times = f"{rounded_up(math.exp(min(self.eps, 700)), 3):,.10g}"
         failing = f", but for a probability of {_decimal(self.delta)}" if self.delta else ""
         return (
             f"The guarantee: had any one of these {self.who}s been different, each possible result would "

@@ -17,7 +17,7 @@ from pate_cli.results.page import Section
 from pate_cli.results.settings import BASELINES, LIMIT, MAJORITY, NAMES, RECORD
 from pate_cli.results.svg import Level, Line, colours, frame, lines
 from pate_cli.results.tables import ABSENT, Head, Table, number, span
-from pate_cli.results.verdicts import ended
+from pate_cli.results.verdicts import UNKNOWN, ended
 
 __all__ = ["details", "eps_figure", "shared_settings", "splits_of"]
 
@@ -121,6 +121,11 @@ def _why(advice: Advice) -> list[tuple[str, Any]]:
             same_end = [row for row in rows if (row.status, ended(row.status, row.n)) == (status, word)]
             budgets = ", ".join(number(row["eps"], "g") for row in same_end)
             texts.append(f"{name(method)} {word} at eps {budgets}: {same_end[-1].reason}")
+    for method in advice.named(UNKNOWN):
+        row = board.cell(method, advice.eps)
+        if row is not None and row.n:
+            why = "its student gives no scores or probabilities, as one that learned a single class"
+            texts.append(f"{name(method)} has no {advice.metric.words}{_at(advice.eps)}: {why}.")
     for method in advice.named(NO_USE, UNSURE):
         row = board.cell(method, advice.eps)
         asked, answered = (row.mean(n) if row else None for n in ("n_asked", "n_answered"))

@@ -103,7 +103,7 @@ def _headline(findings: Findings, claims: Sequence[Verdict]) -> str:
         if not claims:
             return numbers or findings.about.shows
         words = listed(counts_of(verdict.word for verdict in claims))
-        return f"Of {count_of(len(claims), 'claim')} of the paper {words}."
+        return f"The paper’s {count_of(len(claims), 'claim')}: {words}."
     conclusions = {
         _AGREES: "The paper’s conclusion holds",
         SHOWN["differs"]: "The paper’s conclusion does not hold here",
@@ -130,7 +130,7 @@ def _numbers(rows: Sequence[Verdict]) -> str:
             points = span([100 * gap for gap in gaps], ".0f")
             parts.append(f"{len(gaps)} of {len(rows)} come out {points} points {word.partition(' ')[0]} here")
     if not parts:
-        return f"Of its numbers {listed(counts_of(words))}."
+        return f"Its numbers: {listed(counts_of(words))}."
     return f"Its numbers do not: {listed(parts)}."
 
 

@@ -286,7 +286,7 @@ def _kicker(advice: Advice, command: Sequence[str]) -> str:
 def _publishing(advice: Advice, commands: Sequence[Sequence[str]]) -> str:
     """What the lines of a release do: the last makes it."""
     command = commands[-1]
-    row, nearest = advice.row, " (the eps nearest to 1)" * (len(advice.board.budgets) > 1)
+    row, nearest = advice.row, " (of the measured eps the nearest to 1)" * (len(advice.board.budgets) > 1)
     share = next(text.partition("=")[2] for text in command if text.lstrip("+").startswith("evaluate="))
     lines = [
         "writes down how the table is read, which no record of a release decides",

@@ -43,7 +43,7 @@ def headline(advice: Advice, data: str = "") -> str:
     if not advice.useful:
         return _no_use(advice)
     of_data, at = f" of {data}" if data else "", _at(advice.eps)
-    level = _level(advice, value, ci=len(board.rows) == 1)
+    level = _level(advice, value, ci=len(board.rows) == 1 or not (advice.limit or advice.runner_up))
     alone = f"{name(advice.method)}{at} {_does(advice, level)}{of_data}."
     if len(board.rows) == 1 and not advice.limit:
         return alone
@@ -204,7 +204,7 @@ def verdict_rule(advice: Advice) -> list[str]:
         ALIKE: f"“No difference seen”: the interval of the difference{together} includes 0.",
         WORSE: f"“Worse”: the interval of the difference{together} lies wholly on one side.",
         TOO_FEW: "“Too few runs”: one split has no interval.",
-        UNKNOWN: "“Cannot be told”: it was not measured.",
+        UNKNOWN: "“Cannot be told”: there is no number of it.",
         UNLIKE: "“Other splits”: not measured at the same splits, so there is no paired difference.",
         NO_USE: "“No better than a constant answer”: no part of the interval of its lead over that is above "
         "0.",

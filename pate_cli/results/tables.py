@@ -223,7 +223,7 @@ def _cell(value: Any) -> str:
         return str(value)
     if isinstance(value, int):
         return f"{value:,}"
-    return number(value, ".4g")
+    return number(value, ",.0f" if value is not None and 1e4 <= abs(value) < 1e9 else ".4g")
 
 
 _NAME = 12  # characters of a name that are always shown

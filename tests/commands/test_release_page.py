@@ -184,6 +184,12 @@ def test_nothing_is_better_than_a_constant_answer_that_cannot_be_told():
     assert "It may be no better than a constant answer" in quality.caution
 
 
+def test_how_many_times_as_likely_is_a_number_for_people(place):
+    facts = facts_of(place)
+    facts["guarantee"]["eps"] = 8.0
+    assert "at most 2,990 times as likely, and at least 1/2,990 times" in shown(facts)
+
+
 def test_a_terminal_warns_as_the_page_does(place):
     facts = facts_of(place)
     figures = facts["evaluation"]["figures"]

@@ -10,6 +10,7 @@ from pate_cli.results.means import MeasuredRow
 from pate_cli.results.overview import overview
 from pate_cli.results.report import report
 from pate_cli.results.svg import success
+from pate_cli.results.tables import from_frame
 from pate_cli.results.two_results import compare_two
 
 
@@ -69,3 +70,28 @@ def test_one_more_row_is_one():
     ]
     told = [" ".join(overview(rows[:n]).footnotes) for n in (1, 2, 3)]
     assert [text.partition("; so in ")[2] for text in told] == ["", "1 more row", "2 more rows"]
+
+
+def test_why_a_method_has_no_ranking_is_said():
+    rare = {"accuracy": 0.96, "majority_class": 0.96}
+    repeats = frame({"best": [rare | {"roc_auc": 0.9}] * 3, "svt": [rare] * 3})
+    (why, *_) = report(repeats, ["pate"], {}).page.details
+    assert "`svt` has no ROC AUC, at eps 1: its student gives no scores" in why.blocks[0][1][0]
+
+
+def test_of_a_sweep_that_was_killed_the_answer_has_its_error():
+    """With no other method to compare it with; and the eps spoken of is the nearest that was measured."""
+    repeats = frame({"gaussian": [{"accuracy": 0.8}, {"accuracy": 0.81}]}, eps=0.5)
+    not_run = frame({"gaussian": [{}], "best": [{}]}).assign(
+        repeat=None, status="interrupted", accuracy=float("nan")
+    )
+    page = report(pd.concat([repeats, not_run.astype({"repeat": "Int64"})]), ["pate", "page"], {}).page
+    assert "is right on 80.5 ± 6.4% of" in page.answer
+    (note,) = (text for part in page.sections for kind, text in part.blocks if kind == "note")
+    assert "spends eps 0.5 of it (of the measured eps the nearest to 1)" in note
+
+
+def test_large_numbers_of_a_study_have_no_exponents():
+    values = [17990.4, 9339.2, -23456.0, 1e12, 0.1008, None]
+    table = from_frame(pd.DataFrame({"needed": values}))
+    assert [cell for (cell,) in table.cells] == ["17,990", "9339", "-23,456", "1e+12", "0.1008", "–"]
