@@ -58,12 +58,20 @@ def make_dataset(name: str, options: TableOptions, reader: Reader, what: str) ->
     )
     readings: dict[str, dict[str, Reading]] = {}
 
+    def labels_of(table: RecordTable, levels: Sequence[str] | None) -> Labels | None:
+        if target not in table.columns:
+            return None
+        # a schema has decided that texts which read alike are one; without one they are refused
+        how = {"merge_alike": declared is not None, "missing": table is public, "bought": buys_classes}
+        return _labels(table, target, schema.missing, levels, **how)
+
+    spelled = classes
+    if declared is not None and public is not None and not (classes or buys_classes):
+        named = labels_of(public, None)  # most private labels may be spelled otherwise, by one record
+        spelled = named.names if named and len(named.names) > 1 else None
+
     def file(table: RecordTable) -> LoadedFile:
-        labels = None
-        if target in table.columns:
-            # a schema has decided that texts which read alike are one; without one they are refused
-            how = {"merge_alike": declared is not None, "missing": table is public, "bought": buys_classes}
-            labels = _labels(table, target, schema.missing, classes, **how)
+        labels = labels_of(table, spelled)
         X, readings[str(table.path)] = schema.read(table)
         return LoadedFile(table.path, X, labels, table.checksum, table.place, target)
 

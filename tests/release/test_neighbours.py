@@ -121,6 +121,22 @@ def test_a_key_of_one_record_stops_no_release(key):
         assert b"of one" not in path.read_bytes() or path.name in ("result.json", "certificate.json")
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_the_spelling_that_most_labels_have_decides_nothing_where_classes_are_public(ending):
+    """Where the public file has the classes, one more `Yes` beside `yes` had all of them refused."""
+    rows = records(60)
+    write(f"new.{ending}", rows)
+    Path("s.yaml").write_text("unit: null\ncolumns: {age: {kind: number}, ward: {kind: category}}\n")
+    yes = [i for i, row in enumerate(rows) if row[3] == "yes"]
+    data = [f"dataset={ending}", f"dataset.path=own.{ending}", "dataset.schema=s.yaml", "dataset.target=y"]
+    codes = []
+    for more in (0, 1):
+        capitals = yes[: len(yes) // 2 + more]
+        write(f"own.{ending}", [[*row[:3], "Yes" if i in capitals else row[3]] for i, row in enumerate(rows)])
+        codes.append(said("plan", *data, f"dataset.public=new.{ending}", "teacher.count=12", "eps=8")[0])
+    assert codes == [0, 0]
+
+
 @pytest.mark.parametrize("given", ["dataset.public=new.jsonl", "dataset.schema=s.yaml"])
 def test_no_key_of_one_record_is_taken_for_a_name_of_persons(given):
     """A release stopped to ask where a single record had a key of such a name."""
