@@ -103,7 +103,8 @@ def _single(advice: Advice, command: Sequence[str]) -> tuple[Page, Report]:
     if single_row and not board.baselines:
         step = compare_methods(board.rows[0]) or step
     figure, caption = eps_figure(advice)
-    sections = [] if single_row and not advice.limit else [Section(table.title, [("table", table)])]
+    alone = single_row and not advice.limit  # in lines, without a table and its verdict
+    sections = [] if alone else [Section(table.title, [("table", table)])]
     if step is not None:
         note = [("note", _publishing(advice, step[1]))] if step[0] == "publish it" else []
         sections.append(Section(f"Next: {step[0]}", [("code", step[1]), *note]))
@@ -124,9 +125,9 @@ def _single(advice: Advice, command: Sequence[str]) -> tuple[Page, Report]:
     return page, Report(
         answer=f"{headline[:-1]}; {clause}." if clause else headline,
         table=_for_terminal(table, advice.metric),
-        lines=_lines(advice) if single_row and not advice.limit else (),
+        lines=_lines(advice) if alone else (),
         notes=[*_notes(advice), *([lack] if lack else [])],
-        explain=[*sentences.verdict_rule(advice), *_meanings(advice)],
+        explain=[*([] if alone else sentences.verdict_rule(advice)), *_meanings(advice)],
         next_step=step,
         files={"table": Table(table.columns, table.cells, _records(board))},
     )
@@ -202,7 +203,8 @@ def _notes(advice: Advice) -> list[str]:
     if math.isfinite(advice.eps) and any(row["eps"] == math.inf for row in advice.board.rows):
         hidden_parts.append("eps=inf (pate table)")
     not_shown = f" Not shown: {', '.join(filter(None, hidden_parts))}." if any(hidden_parts) else ""
-    splits = f"Mean of {splits_of(advice)} of these records"
+    count, comma, of_seeds = splits_of(advice).partition(",")
+    splits = f"Mean of {count} of these records{comma}{of_seeds}"
     mean = f"{splits}, ± half a 95% interval." if advice.repeats > 1 else "One split."
     if not advice.method:
         methods_by_reason: dict[str, dict[str, None]] = {}

@@ -95,3 +95,12 @@ def test_large_numbers_of_a_study_have_no_exponents():
     values = [17990.4, 9339.2, -23456.0, 1e12, 0.1008, None]
     table = from_frame(pd.DataFrame({"needed": values}))
     assert [cell for (cell,) in table.cells] == ["17,990", "9339", "-23,456", "1e+12", "0.1008", "–"]
+
+
+def test_of_a_single_row_no_verdict_is_explained_and_its_seeds_are_not_of_the_records():
+    measured = [{"accuracy": 0.8 + 0.01 * k} for k in range(4)]
+    found = report(frame({"best": measured}, seed="1, 2"), ["pate", "run"], {})
+    assert found.notes[1].startswith("Mean of 4 splits of these records, of 2 seeds, ±")
+    assert not any("Use this" in text for text in found.explain)
+    two = report(frame({"best": measured, "svt": measured}), ["pate", "run"], {})
+    assert any("Use this" in text for text in two.explain)
