@@ -93,8 +93,8 @@ def _run(
         raise ConfigError("release", True, f"false with {option}; releases are made one by one, and charged")
     key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
     chosen = composer.directory(lists[0], multirun=line.multirun)
-    if line.multirun and (line.sweeper or len(jobs) > 1):
-        composer.check_names(lists[0])
+    if line.multirun:
+        _check_names(composer.names(lists, more=bool(line.sweeper)))
     target = _default_target(line, jobs) if chosen is None else Path(chosen).absolute()
     terminal.check_directory(target, key, parents=True)
     places = [target / str(number) for number in range(len(jobs))] if line.multirun else [target]
@@ -138,6 +138,18 @@ def _run(
     for message in callbacks:
         terminal.notice(one_line(message[0].lower() + message[1:]))
     return code or int(bool(callbacks)), target
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Refuse names of jobs of which two are one directory, or one is not in that of the sweep."""
+    accepted = "a name that differs by job, as ${hydra.job.num} or ${hydra.job.override_dirname}"
+    seen = set[str]()
+    for name in names:
+        if name in seen or name == ".":
+            raise ConfigError("hydra.sweep.subdir", name, accepted)
+        if name == ".." or name.startswith(("../", "/")):
+            raise ConfigError("hydra.sweep.subdir", name, "a name within the directory of the sweep")
+        seen.add(name)
 
 
 def _check_target(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.config import renamed
+from pate_cli.config.compositions import numbered, ours, resolving, unresolved
 from pate_cli.errors import ConfigError, DataError, InputError, did_you_mean, shortened, typed_own
 
 if TYPE_CHECKING:
@@ -112,7 +114,7 @@ class _Compositions:
     def __init__(self, config_dir: str | None, config_name: str) -> None:
         self._config_dir, self._config_name = config_dir, config_name
         self.by_hydra = lru_cache(maxsize=100)(self._by_hydra)
-        self.depends = lru_cache(maxsize=100)(lambda overrides: "${" in _unresolved(self.by_hydra(overrides)))
+        self.depends = lru_cache(maxsize=100)(lambda overrides: "${" in unresolved(self.by_hydra(overrides)))
         self.plain = lru_cache(maxsize=100)(self._plain)
 
     def _by_hydra(self, overrides: tuple[str, ...]) -> DictConfig:
@@ -126,19 +128,17 @@ class _Compositions:
 
     def _plain(self, overrides: tuple[str, ...], number: int | None) -> Any:
         """Our part of a composition as plain containers."""
-        from omegaconf import OmegaConf, open_dict
+        from omegaconf import OmegaConf
 
-        cfg = copy.deepcopy(self.by_hydra(overrides))
-        if number is not None:
-            with open_dict(cfg.hydra.job):
-                cfg.hydra.job.num, cfg.hydra.job.id = number, str(number)
-        with _resolving(cfg):
-            for name in _OF_HYDRA.findall(_unresolved(cfg)):
+        cfg = self.by_hydra(overrides)
+        cfg = copy.deepcopy(cfg) if number is None else numbered(cfg, number)
+        with resolving(cfg):
+            for name in _OF_HYDRA.findall(unresolved(cfg)):
                 if OmegaConf.select(cfg.hydra, name, throw_on_missing=False) is None:
                     raise InputError(
                         f"${{hydra:{name}}}: has no value here; hydra:job.num is of a sweep (-m)"
                     )
-            return OmegaConf.to_container(_ours(cfg), resolve=True)
+            return OmegaConf.to_container(ours(cfg), resolve=True)
 
 
 @lru_cache
@@ -189,21 +189,28 @@ class Composer:
         """Directory that `hydra.run.dir` or `hydra.sweep.dir` chooses; None for `auto`, our own choice."""
         key = "sweep" if multirun else "run"
         cfg, typed = self._hydra(overrides), self._apart(overrides)[1]
-        with self._one_line(overrides), _resolving(cfg):
+        with self._one_line(overrides), resolving(cfg):
             chosen = typed.get(f"hydra.{key}.dir", cfg.hydra[key].dir)
         chosen = "" if chosen is None else str(chosen)
         if not chosen.strip():  # it would be the current directory
             raise ConfigError(f"hydra.{key}.dir", chosen, "a directory, or auto")
         return None if chosen == "auto" else chosen
 
-    def check_names(self, overrides: Sequence[str]) -> None:
-        """Refuse (ConfigError) a `hydra.sweep.subdir` that would name all jobs of a sweep alike."""
+    def names(self, lists: Sequence[Sequence[str]], *, more: bool) -> list[str]:
+        """Directory in its sweep of each job, `hydra.sweep.subdir`; twice if `more` are to have the same."""
         from omegaconf import OmegaConf
 
-        sweep: Any = OmegaConf.to_container(self._hydra(overrides).hydra.sweep, resolve=False)
-        if "${" not in (name := str(sweep["subdir"])):
-            accepted = "a name that differs by job, as ${hydra.job.num} or ${hydra.job.override_dirname}"
-            raise ConfigError("hydra.sweep.subdir", name, accepted)
+        names = []
+        for number, overrides in enumerate(lists):
+            cfg = self._hydra(overrides)
+            sweep: Any = OmegaConf.to_container(cfg.hydra.sweep, resolve=False)
+            if (text := str(sweep["subdir"])) == "${hydra.job.num}":
+                return [str(number) for number in range(len(lists))]
+            cfg = numbered(cfg, number)
+            with self._one_line(overrides), resolving(cfg):
+                name = os.path.normpath(str(cfg.hydra.sweep.subdir))
+            names += [name, name] if more and "${" not in text else [name]
+        return names
 
     def is_plain(self, overrides: Sequence[str]) -> bool:
         """Whether a run needs none of Hydra's launchers, sweepers, callbacks, logs or directories."""
@@ -258,6 +265,16 @@ class Composer:
             yield
         except (HydraException, OmegaConfBaseException, ValueError, YAMLError) as error:
             raise self._explained(error, overrides) from error
+        except (
+            AssertionError,
+            AttributeError,
+            KeyError,
+            TypeError,
+        ) as error:  # it does not expect such a value
+            keys = {text: text.partition("=")[0].lstrip("+~") for text in overrides}
+            own = [text for text, key in keys.items() if key.startswith("hydra.") and key not in _DIRECTORIES]
+            why = f"{type(error).__name__}: {_words(error)}"
+            raise InputError(f"{' '.join(own)}: Hydra cannot take it ({why})") from error
 
     def _explained(self, error: Exception, overrides: Sequence[str]) -> InputError:
         from hydra.errors import MissingConfigException
@@ -322,20 +339,6 @@ class Composer:
         return InputError(f"{key}: no such key{hint}; there are: {accepted}")
 
 
-def _unresolved(cfg: DictConfig) -> str:
-    """Text of our part of a composition, interpolations as they are written."""
-    from omegaconf import OmegaConf
-
-    return repr(OmegaConf.to_container(_ours(cfg)))
-
-
-def _ours(cfg: DictConfig) -> DictConfig:
-    """Our part of a composition."""
-    from omegaconf import OmegaConf
-
-    return OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
-
-
 def _is_set(raw: dict[str, Any], key: str, value: Any) -> bool:
     """Set a single value in place of another; False if there is none: Hydra says why, or makes the key."""
     *above, name = key.split(".")
@@ -346,20 +349,6 @@ def _is_set(raw: dict[str, Any], key: str, value: Any) -> bool:
         return False
     node[name] = value
     return True
-
-
-@contextmanager
-def _resolving(cfg: DictConfig) -> Iterator[None]:
-    """Let `${hydra:...}` find Hydra's configuration."""
-    from hydra.core.hydra_config import HydraConfig
-
-    holder = HydraConfig.instance()
-    before = holder.cfg
-    holder.set_config(cfg)
-    try:
-        yield
-    finally:
-        holder.cfg = before
 
 
 @lru_cache(maxsize=10_000)

@@ -39,8 +39,13 @@ def _separator(value: Any) -> str:
     return str(value)
 
 
+def _encoding(value: Any) -> str:
+    "".encode(value)  # Python's hex and zip are no encodings of texts
+    return codecs.lookup(value).name
+
+
 SEPARATOR = CheckedBy(_separator, "one character, such as , or ; or \\t")
-ENCODING = CheckedBy(lambda name: codecs.lookup(name).name, "an encoding such as utf-8, utf-16 or cp1252")
+ENCODING = CheckedBy(_encoding, "an encoding such as utf-8, utf-16 or cp1252")
 _DECIMAL = CheckedBy({".": ".", ",": ","}.__getitem__, """., or a comma: 'dataset.decimal=","'""")
 _QUOTE = CheckedBy({'"': '"', "'": "'"}.__getitem__, "\" or '")
 

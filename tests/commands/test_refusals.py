@@ -114,6 +114,29 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("hydra.run.dir=file/run", "hydra.run.dir "),
         ("hydra.sweep.dir=x", "hydra.sweep.dir=x: is of a sweep (-m); of a run it is hydra.run.dir"),
         ("-m eps=1,2 hydra.sweep.subdir=x", "hydra.sweep.subdir: got 'x'; accepted: a name that differs by"),
+        (
+            "-m eps=1,2 hydra.sweep.subdir=${mechanism.name}",
+            "hydra.sweep.subdir: got 'gaussian'; accepted: a",
+        ),
+        (
+            "-m eps=1,2 hydra.sweep.subdir=../x${eps}",
+            "hydra.sweep.subdir: got '../x1'; accepted: a name with",
+        ),
+        (
+            "-m eps=1,2 hydra.sweep.subdir=/tmp/${eps}",
+            "hydra.sweep.subdir: got '/tmp/1'; accepted: a name wi",
+        ),
+        # what Hydra does not expect
+        ("hydra.job.env_copy=[PATE_NOT_SET]", "hydra.job.env_copy=[PATE_NOT_SET]: Hydra cannot take it (Key"),
+        ("-m hydra.sweeper.params.eps=1", "hydra.sweeper.params.eps=1: Hydra cannot take it (AssertionError"),
+        ("-m +hydra.sweeper.params={eps:1}", "+hydra.sweeper.params={eps:1}: Hydra cannot take it ("),
+        *(
+            (
+                f"dataset=csv dataset.path=own.csv dataset.target=z dataset.encoding={name}",
+                f"dataset.encoding: got '{name}'; accepted: null, or an encoding such as utf-8",
+            )
+            for name in ("hex", "rot13", "zip", "undefined")  # codecs of Python that read no text
+        ),
         ("-m eps=1,2 hydra.sweep.dir=of_frontier", "hydra.sweep.dir "),
         ("-m eps=1,2 hydra.run.dir=x", "hydra.run.dir=x: is of a single run; with -m it is"),
         ("-m hydra/sweeper=ours eps=1,2 --force", "--force: not with hydra/sweeper=ours,"),
