@@ -42,6 +42,7 @@ _OLD = {"numeric": "number"}
 _PRIVATE = "private"
 _ALWAYS = {"number": ("low", "high"), "date": ("low", "high"), "category": ("levels",), "ignored": ("why",)}
 _PLAIN = re.compile(r"[A-Za-z_][\w-]*")
+_WORDS = ("true", "false", "null", "nan", "inf")  # no texts to Hydra
 _NAME = Or("null", Cell("the name of a column"))
 
 
@@ -299,7 +300,9 @@ def changed(column: Column, edits: Mapping[str, Any], key: str) -> Column:
 def typed(key: str, *values: str) -> str:
     """Option with a list as a user types it, quoted for the shell and for Hydra where a value needs it."""
     values = tuple(map(shortened, values))  # a longer one is not typed by anyone
-    if all(_PLAIN.fullmatch(value) for value in values):
+    if all(_PLAIN.fullmatch(value) and value.lower() not in _WORDS for value in values):
         return f"dataset.{key}=[{','.join(values)}]"
-    words = ['"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values]
+    words = [re.sub(r"(\\*)\$\{", r"\1\1\\${", value) for value in values]
+    words = [re.sub(r'(\\*)"', r'\1\1\\"', word) for word in words]  # a backslash elsewhere stays one
+    words = ['"' + re.sub(r"(\\+)\Z", r"\1\1", word) + '"' for word in words]
     return shlex.quote(f"dataset.{key}=[{','.join(words)}]")

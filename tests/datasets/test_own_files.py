@@ -15,8 +15,9 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from pate_cli.cli import main
+from pate_cli.config.hydra_composition import compose
 from pate_cli.datasets import load, sizes_of, split, warnings_of
-from pate_cli.datasets.schema import read_schema
+from pate_cli.datasets.schema import read_schema, typed
 from pate_cli.errors import ConfigError, DataError
 
 N = 900
@@ -491,6 +492,12 @@ BAD = {
     ),
     "schema that is no YAML": (("s.yaml", b"columns: [1"), "s.yaml, line 1: not YAML"),
 }
+
+
+@pytest.mark.parametrize("word", ["True", "null", "inf", "${x}", "a\\b", "\\", 'a"b', "it's", "\\${x}", "é,"])
+def test_a_word_is_an_option_as_typed(word):
+    (option,) = shlex.split(typed("missing", word))
+    assert compose(["dataset=csv", option])["dataset"]["missing"] == [word]
 
 
 @pytest.mark.parametrize("name", BAD)
