@@ -251,7 +251,7 @@ def _columns(
 def _text(columns: Sequence[Sequence[Any]]) -> str:
     """A label a line, or a CSV table of several columns; numbers with six digits."""
     if len(columns) == 1:
-        return "".join(f"{label}\n" for label in columns[0][1:])
+        return "".join(f"{' '.join(label.splitlines())}\n" for label in columns[0][1:])
     shown = [[f"{cell:.6g}" if isinstance(cell, float) else cell for cell in column] for column in columns]
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows(zip(*shown, strict=True))

@@ -59,6 +59,15 @@ def table_model(tmp_path, table):
     return path
 
 
+def test_a_label_of_two_lines_is_one_line(numbers, tmp_path, capsys):
+    X, y = numbers
+    student = make_learner("tree", {}, seed=0, n_classes=2).fit(sp.csr_matrix(X), y)
+    path = tmp_path / "two.skops"
+    save_student(path, student, classes=("of\ntwo", "1"), n_features=4, encoder=None, meta={})
+    assert main(["predict", str(path), str(write(tmp_path / "d", X, y))]) == 0
+    assert set(capsys.readouterr().out.splitlines()) == {"of two", "1"}
+
+
 def test_labels_to_stdout_or_a_file_accuracy_to_stderr(model, numbers, tmp_path, capsys):
     X, y = numbers
     wrong = y.copy()
