@@ -151,7 +151,7 @@ def _check(table: RecordTable, described: Described, options: argparse.Namespace
         names = described.observed[target].levels or []
         if len(names) < 2:
             texts = distinct_texts(table.frame[target])[0]
-            absent = next((text.strip() for text in texts if text.strip() and text not in names), None)
+            absent = next((text.strip() for text in texts if normal(text) not in {"", *names}), None)
             both = "[A,B]" if absent is None else as_list([*names, absent])
             accepted = f"two classes or more, as --set {shlex.quote(f'{target}.levels={both}')}"
             accepted += "" if absent is None else f" if {shortened(repr(absent))} is one, not a missing label"

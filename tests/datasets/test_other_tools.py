@@ -227,6 +227,8 @@ def test_that_names_are_no_persons_is_said_once(tmp_path, capsys, monkeypatch):
     ("columns", "unit", "said"),
     [
         ({"x": v, "y": lambda i: "a"}, None, "two classes or more"),
+        # no second class is proposed that reads like the first
+        ({"x": v, "y": lambda i: ["e\u0301", "é"][i % 2]}, None, "as --set 'y.levels=[A,B]'\n"),
         ({"x": v, "y": lambda i: ["1", "1.0", "0"][i % 3]}, None, "line 3: --target 'y' is '1.0', and '1'"),
         ({"x": v, "y": label, "p": lambda i: i % 40 or ""}, "p", "line 2: --unit 'p' has ''"),
         ({"x": lambda i: 1, "y": label}, None, "no column to learn from ('x': constant); accepted: --set"),
