@@ -231,7 +231,7 @@ class Composer:
 
     def _of(self, overrides: Sequence[str]) -> _Compositions:
         """Compositions kept for the process; of this command alone where files or surroundings may change."""
-        if self.config_dir or any("${" in text for text in overrides):
+        if self.config_dir or any("${" in text.replace("\\", "") for text in overrides):
             return self._made
         return _of_packaged(self.config_name)
 
@@ -373,7 +373,7 @@ def _value(text: str) -> tuple[Any] | None:
         value = override.value()
     except (HydraException, ValueError):
         return None
-    single = value is None or isinstance(value, str | int | float)
+    single = value is None or (isinstance(value, str | int | float) and "${" not in str(value))
     return (value,) if single and value != "???" and not override.is_sweep_override() else None
 
 

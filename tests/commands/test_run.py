@@ -21,6 +21,7 @@ from processes import finish, start, until
 from pate_cli import pipeline
 from pate_cli.cli import main
 from pate_cli.commands import run as run_command
+from pate_cli.config import Composer, command_line
 from pate_cli.config.hydra_composition import options
 from pate_cli.errors import InputError
 from pate_cli.results import read_record
@@ -473,6 +474,11 @@ def test_what_only_hydra_does_it_is_asked_to_do(pate, tmp_path, monkeypatch, cap
     assert Path("seen.txt").read_text().splitlines() == [
         f"{eps} {accuracy} here" for eps, accuracy in zip((1, 2, 3), accuracies, strict=True)
     ]
+
+
+def test_in_a_sweep_a_value_may_follow_another():
+    jobs = command_line.jobs(command_line.parse_argv(["-m", "eps=1,2", "name=at ${eps}"]))
+    assert [Composer().compose(job, 0)["name"] for job in jobs] == ["at 1", "at 2"]
 
 
 @pytest.mark.parametrize("subdir", ["", "job-"])  # Hydra runs the jobs of the second sweep
