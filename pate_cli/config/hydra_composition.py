@@ -265,14 +265,11 @@ class Composer:
             yield
         except (HydraException, OmegaConfBaseException, ValueError, YAMLError) as error:
             raise self._explained(error, overrides) from error
-        except (
-            AssertionError,
-            AttributeError,
-            KeyError,
-            TypeError,
-        ) as error:  # it does not expect such a value
+        except (AssertionError, AttributeError, KeyError, TypeError) as error:  # not expected by Hydra
             keys = {text: text.partition("=")[0].lstrip("+~") for text in overrides}
             own = [text for text, key in keys.items() if key.startswith("hydra.") and key not in _DIRECTORIES]
+            if not own:
+                raise
             why = f"{type(error).__name__}: {_words(error)}"
             raise InputError(f"{' '.join(own)}: Hydra cannot take it ({why})") from error
 
