@@ -33,8 +33,8 @@ def die(directory: str, item: int) -> int:
     mark = Path(directory, str(item))
     with mark.open("a") as file:
         file.write("x")
-    while item == 7 and not Path(directory, "1").exists():
-        time.sleep(0.01)  # where one worker dies the pool ends the other, which may not have begun item 1
+    while item in (1, 7) and not all(Path(directory, name).exists() for name in "17"):
+        time.sleep(0.01)  # where one worker dies the pool ends the other, which may not have begun its item
     if item == 1 or (item == 7 and mark.read_text() == "x"):
         os.kill(os.getpid(), signal.SIGKILL)
     return item * 10
