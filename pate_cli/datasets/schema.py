@@ -302,7 +302,8 @@ def typed(key: str, *values: str) -> str:
     values = tuple(map(shortened, values))  # a longer one is not typed by anyone
     if all(_PLAIN.fullmatch(value) and value.lower() not in _WORDS for value in values):
         return f"dataset.{key}=[{','.join(values)}]"
+    from hydra.core.override_parser.types import Quote, QuotedString
+
     words = [re.sub(r"(\\*)\$\{", r"\1\1\\${", value) for value in values]
-    words = [re.sub(r'(\\*)"', r'\1\1\\"', word) for word in words]  # a backslash elsewhere stays one
-    words = ['"' + re.sub(r"(\\+)\Z", r"\1\1", word) + '"' for word in words]
+    words = [QuotedString(word, Quote.double).with_quotes() for word in words]
     return shlex.quote(f"dataset.{key}=[{','.join(words)}]")
