@@ -114,7 +114,8 @@ def print_grid(
     table.caption_justify = "left"
     whole = [row for row in rows if len(row) > 1]
     shown = [index for index in range(len(columns)) if not whole or any(row[index] for row in whole)]
-    for name, index in ((columns[index], index) for index in shown):
+    for index in shown:
+        name = columns[index]
         cells = [part for row in whole for part in row[index].splitlines()]
         width = max(map(cell_len, [name, *cells]))
         short = all(cell_len(cell) <= _SHORT_CELL for cell in cells)

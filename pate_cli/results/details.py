@@ -86,12 +86,12 @@ def _caption(advice: Advice, drawn: Sequence[Line], levels: Sequence[Level], wit
     return " ".join(text)
 
 
-def splits_of(advice: Advice) -> str:
-    """How often it was measured, as "10 splits"."""
+def splits_of(advice: Advice, of: str = "") -> str:
+    """How often it was measured, as "10 splits", and of what, as " of these records"."""
     counts = [row.n for row in advice.board.every if row.n] or [0]
     seeds = {str(row["seed"]) for row in advice.board.rows if ", " in str(row["seed"] or "")}
     of_seeds = f", of {len(next(iter(seeds)).split(', '))} seeds" if len(seeds) == 1 else ""
-    return f"{span(counts, 'd')} split{'s' * (max(counts) != 1)}{of_seeds}"
+    return f"{span(counts, 'd')} split{'s' * (max(counts) != 1)}{of}{of_seeds}"
 
 
 def details(advice: Advice, command: Sequence[str]) -> list[Section]:

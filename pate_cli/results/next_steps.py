@@ -23,6 +23,7 @@ __all__ = [
     "lacking",
     "ledger_init",
     "more_repeats",
+    "of_persons",
     "overrides",
     "release_step",
     "shell_words",
@@ -58,13 +59,9 @@ def typed_value(row: MeasuredRow, key: str) -> str:
 
 def release_step(answer: Advice) -> NextStep | None:
     """The total budget of the data, and the release of the method at the eps spoken of."""
-    row = answer.row
-    if row is None or not answer.useful or not math.isfinite(answer.eps) or not overrides(row):
+    row = _row_to_release(answer)
+    if row is None:
         return None
-    if row["release"] == "no" or str(row["protects"]).startswith("the label"):
-        return None
-    if typed_value(row, "mechanism") == "tune" or typed_value(row, "dataset") == "shards":
-        return None  # candidates are no overrides, and shards are not released
     not_taken = (*_EXPERIMENT, *_RELEASE, "dataset.test")  # a release is tested on records of its own
     kept = [text for text in overrides(row) if not _of(text, not_taken)]
     if not any(_key(text).startswith(_PUBLIC) for text in kept):
@@ -78,13 +75,27 @@ def release_step(answer: Advice) -> NextStep | None:
     return "publish it", [*described, init, release]
 
 
+def _row_to_release(answer: Advice) -> MeasuredRow | None:
+    """The row of the method to use, if a release of it can be made."""
+    row = answer.row
+    if row is None or not answer.useful or not math.isfinite(answer.eps) or not overrides(row):
+        return None
+    if row["release"] == "no" or str(row["protects"]).startswith("the label"):
+        return None
+    if typed_value(row, "mechanism") == "tune" or typed_value(row, "dataset") == "shards":
+        return None  # candidates are no overrides, and shards are not released
+    return row
+
+
+def of_persons(row: MeasuredRow) -> bool:
+    """Whether a row protects all records of a person together, and so counts persons."""
+    return str(row["protects"]).startswith("all records of one ")
+
+
 def lacking(answer: Advice) -> str:
     """What a release of persons lacks, whose step is not printed: no records of theirs are opened."""
-    row = answer.row
-    typed = [] if row is None else [_key(text) for text in overrides(row)]
-    if not typed or row is None or not answer.useful or not str(row["protects"]).startswith("all records"):
-        return ""
-    if any(key.startswith("dataset.public") for key in typed):
+    row = _row_to_release(answer)
+    if row is None or not of_persons(row) or any(_key(text).startswith(_PUBLIC) for text in overrides(row)):
         return ""
     return "To publish it, add public points, a file of records of others: `dataset.public=FILE`."
 

@@ -22,7 +22,14 @@ from pate_cli.results.details import details, eps_figure, splits_of
 from pate_cli.results.many_tables import tables_report
 from pate_cli.results.marks import guaranteed, listed, name, plain, rounded_up
 from pate_cli.results.means import MeasuredRow, flat, rows_of
-from pate_cli.results.next_steps import compare_methods, lacking, more_repeats, release_step, typed_value
+from pate_cli.results.next_steps import (
+    compare_methods,
+    lacking,
+    more_repeats,
+    of_persons,
+    release_step,
+    typed_value,
+)
 from pate_cli.results.overview import overview
 from pate_cli.results.page import Fact, Page, Report, Section
 from pate_cli.results.paired import paired
@@ -108,7 +115,8 @@ def _single(advice: Advice, command: Sequence[str]) -> tuple[Page, Report]:
     if step is not None:
         note = [("note", _publishing(advice, step[1]))] if step[0] == "publish it" else []
         sections.append(Section(f"Next: {step[0]}", [("code", step[1]), *note]))
-    if lack := "" if step else lacking(advice):
+    lack = "" if step else lacking(advice)
+    if lack:
         sections.append(Section("Next: publish it", [("p", lack)]))
     page = Page(
         title=board.name,
@@ -203,9 +211,11 @@ def _notes(advice: Advice) -> list[str]:
     if math.isfinite(advice.eps) and any(row["eps"] == math.inf for row in advice.board.rows):
         hidden_parts.append("eps=inf (pate table)")
     not_shown = f" Not shown: {', '.join(filter(None, hidden_parts))}." if any(hidden_parts) else ""
-    count, comma, of_seeds = splits_of(advice).partition(",")
-    splits = f"Mean of {count} of these records{comma}{of_seeds}"
-    mean = f"{splits}, ± half a 95% interval." if advice.repeats > 1 else "One split."
+    mean = (
+        f"Mean of {splits_of(advice, ' of these records')}, ± half a 95% interval."
+        if advice.repeats > 1
+        else "One split."
+    )
     if not advice.method:
         methods_by_reason: dict[str, dict[str, None]] = {}
         for row in advice.board.rows:
@@ -263,7 +273,7 @@ def _facts(advice: Advice) -> list[Fact]:
             for part, word in (("public", "public"), ("test", "to test"))
             if row[f"n_{part}"]
         ]
-        counted = "Persons" if str(row["protects"]).startswith("all records") else "Records"
+        counted = "Persons" if of_persons(row) else "Records"
         facts.append(Fact(counted, f"{row['n_private']:,.0f} private", ", ".join(parts)))
     if row.classes:
         share = advice.largest_share

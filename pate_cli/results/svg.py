@@ -66,7 +66,7 @@ def best_attack(eps: float, delta: float = 0.0) -> float:
 
 
 def success(eps: float, delta: float) -> str:
-    """The same in whole percent, with decimals where it would be 100."""
+    """`best_attack` as it is shown: in whole percent, with decimals where that would be 100."""
     percent = min(best_attack(eps, delta), 100.0)
     return f"{percent:.0f}" if percent < 99.5 else f"{percent:.4g}"
 

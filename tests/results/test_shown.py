@@ -47,6 +47,7 @@ def test_persons_are_not_called_records_and_what_their_release_lacks_is_said():
     typed = "dataset=d mechanism=best dataset.public=f.csv"
     fact, notes, _ = told(protects="all records of one patient", overrides=typed)
     assert (fact.label, notes) == ("Persons", [])
+    assert told(protects="all records of one patient", release="no")[1] == []  # nothing to publish
 
 
 @pytest.mark.parametrize(("eps", "shown"), [(1, "73"), (4, "98"), (8, "99.97"), (800, "100")])
